@@ -1,0 +1,1 @@
+"""primexmc: extreme multi-label classification by label prototypes."""

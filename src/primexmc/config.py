@@ -1,0 +1,268 @@
+"""Every setting of primexmc: frozen sections, checked once, the same for presets, TOML files, `--set` and Python.
+
+Only the standard library is needed here, so that settings can be read wherever torch runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import tomllib
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .errors import UserError, did_you_mean
+
+
+def setting(default: Any, help: str, *, low: float | None = None, high: float | None = None) -> Any:
+    """A field with the sentence that explains it and, for numbers, the range that makes sense."""
+    return field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings:
+    """How raw files are read and cut into tokens."""
+
+    text_column: str = setting("text", "column of the query text in CSV, TSV, JSONL and Parquet files")
+    labels_column: str = setting("labels", "column of the labels")
+    separator: str = setting("auto", 'what separates labels within a cell: "auto", "|" or ";", or any other string')
+    query_tokens: int = setting(64, "queries are cut after so many tokens", low=1)
+    label_tokens: int = setting(32, "label texts are cut after so many tokens", low=1)
+    validation_fraction: float = setting(0.05, "share of train held out, by hash of uid, when there is no val split", low=0, high=0.5)
+    validation_max: int = setting(5000, "the held-out part is never larger than this", low=0)
+    propensity_a: float = setting(0.55, "A of the propensity model (Jain et al. 2016), for sampling and for metrics")
+    propensity_b: float = setting(1.5, "B of the propensity model", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSettings:
+    """The text encoder that queries and labels share."""
+
+    name: str = setting("static", '"static" (embedded, no download), a directory, or a Hugging Face name')
+    pooling: Literal["mean", "cls"] = setting("mean", "how token vectors become one vector")
+    dropout: float = setting(-1.0, "dropout inside the encoder; -1 keeps the encoder's own", low=-1, high=0.95)
+    query_prefix: str = setting("", 'put before every query ("query: " for E5)')
+    label_prefix: str = setting("", "put before every label text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrototypeSettings:
+    """The Label Prototype Network: label text + centroid + free vector -> prototype."""
+
+    enabled: bool = setting(True, "false compares queries with label texts alone (NGAME)")
+    centroid: bool = setting(True, "use the centroid token")
+    free_vector: bool = setting(True, "use the free-vector token")
+    num_free_vectors: int = setting(65_536, "F, capped at the number of labels", low=1)
+    heads: int = setting(1, "attention heads", low=1)
+    width: int = setting(1024, "width of the feed-forward layer", low=1)
+    dropout: float = setting(0.1, "dropout inside the network", low=0, high=0.95)
+    normalise_text: bool = setting(False, "let the label text enter with length 1")
+    centroid_mode: Literal["epoch", "ema"] = setting("epoch", "exact mean at each refresh, or moving average after each step")
+    ema_decay: float = setting(0.95, "alpha of the moving average", low=0, high=1)
+    drop_centroid: float = setting(0.1, "chance that a label goes without its centroid in a training step", low=0, high=1)
+    drop_free_vector: float = setting(0.1, "chance that a label goes without its free vector in a training step", low=0, high=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingSettings:
+    """Which queries meet which labels."""
+
+    positives_per_query: int = setting(2, "labels drawn per query and step", low=1)
+    positives: Literal["propensity", "uniform"] = setting("propensity", "draw rare labels more often, or all alike")
+    batches: Literal["ngame", "random"] = setting("ngame", "similar queries together, or at random")
+    smallest_cluster: int = setting(4, "cluster size after the first refresh", low=1)
+    largest_cluster: int = setting(1024, "cluster size at the end", low=1)
+    growth: tuple[float, ...] = setting(
+        (1 / 30, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 5 / 12, 1 / 2, 2 / 3), "shares of training after which the cluster size doubles"
+    )
+    refresh: float = setting(1 / 60, "share of training between refreshes of clusters and centroids; at least an epoch", low=0, high=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossSettings:
+    """What training makes small."""
+
+    name: Literal["margin", "softmax"] = setting("margin", "dynamic margin (the paper), or decoupled softmax")
+    prototype_weight: float = setting(1.0, "weight of query -> prototype", low=0)
+    text_weight: float = setting(1.0, "weight of query -> label text", low=0)
+    reverse_weight: float = setting(1.0, "weight of label text -> query", low=0)
+    regulariser_weight: float = setting(0.1, "lambda: prototypes must beat label texts", low=0)
+    regulariser_margin: float = setting(0.1, "m' of the regulariser", low=0)
+    margin_min: float = setting(0.1, "gamma_min", low=0)
+    margin_max: float = setting(0.3, "gamma_max", low=0)
+    margin_form: Literal["max", "inverted"] = setting("max", "max(m - d, 0), or the printed Eq. 3 (an ablation)")
+    detach_margin: bool = setting(True, "no gradient through the margin (false is an ablation)")
+    tie_gradient: float = setting(0.5, "share of the gradient that passes where the hinge is exactly 0", low=0, high=1)
+    num_negatives: int = setting(100, "hardest negatives of the batch that count", low=1)
+    softmax_tau: float = setting(0.1, "temperature of the weights over violating negatives; 0 weighs them alike", low=0)
+    temperature: float = setting(0.05, "temperature of the decoupled softmax", low=1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """The loop."""
+
+    epochs: int = setting(20, "passes over the training queries", low=1)
+    batch_size: int = setting(1600, "queries per step", low=1)
+    learning_rate: float = setting(2e-4, "peak learning rate of the encoder", low=0)
+    prototype_learning_rate: float = setting(5e-4, "peak learning rate of prototype network and free vectors", low=0)
+    weight_decay: float = setting(0.01, "AdamW's, except on biases, norms and free vectors", low=0)
+    adam_eps: float = setting(1e-6, "AdamW's epsilon", low=0)
+    warmup_steps: int = setting(100, "steps of linear warm-up; then linear to zero", low=0)
+    seed: int = setting(0, "same seed, same machine: same run", low=0)
+    validate_every: int = setting(1, "epochs between validations; 0 never validates and keeps the last epoch", low=0)
+    refit: bool = setting(False, "afterwards train again on train + validation for the epochs that were best")
+    checkpoint_every_s: float = setting(60.0, "seconds between checkpoints", low=0)
+    device: str = setting("auto", '"auto", "cpu", "cuda" or "cuda:1"')
+    precision: Literal["auto", "fp32", "bf16"] = setting("auto", "bf16 on GPU and fp32 on CPU unless said")
+    threads: int = setting(0, "CPU threads; 0 takes all cores", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """From a query's vector to labels."""
+
+    top: int = setting(100, "labels retrieved per query in evaluation", low=1)
+    batch_size: int = setting(1024, "queries searched together", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All sections. `Settings()` is the paper's method with our defaults."""
+
+    data: DataSettings = DataSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    prototypes: PrototypeSettings = PrototypeSettings()
+    sampling: SamplingSettings = SamplingSettings()
+    loss: LossSettings = LossSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+
+    def with_values(self, values: Mapping[str, Any], source: str) -> Settings:
+        """A copy with `{"training.epochs": 3}` or `{"training": {"epochs": 3}}` put in; `source` names it in errors."""
+        sections: dict[str, dict[str, Any]] = {}
+        for key, value in _flatten(values):
+            section, name, expected = _find(key, source)
+            sections.setdefault(section, {})[name] = _checked(key, value, expected, source)
+        changed = {name: dataclasses.replace(getattr(self, name), **fields) for name, fields in sections.items()}
+        settings = dataclasses.replace(self, **changed)
+        _check_together(settings, source)
+        return settings
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain nested values, ready for JSON or TOML."""
+        return {
+            section: {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+            for section, fields in dataclasses.asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], source: str) -> Settings:
+        """The inverse of `to_dict`; what is missing keeps its default."""
+        return cls().with_values(values, source)
+
+
+def all_settings() -> dict[str, dataclasses.Field[Any]]:
+    """`{"training.epochs": field, ...}` in the order of the file."""
+    return {
+        f"{section.name}.{entry.name}": entry
+        for section in dataclasses.fields(Settings)
+        for entry in dataclasses.fields(type(section.default))  # type: ignore[arg-type]
+    }
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A settings file as nested values."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such settings file; expected a TOML file with sections like [training].") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not a TOML file ({error}); expected sections like [training] with lines like epochs = 3.") from None
+
+
+def parse_overrides(assignments: Iterable[str]) -> dict[str, Any]:
+    """`["training.epochs=3"]` as values: JSON where it parses (3, true, [0.1]), else the text itself."""
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise UserError(f'--set {assignment}: expected section.key=value, for example "training.epochs=3".')
+        try:
+            values[key.strip()] = json.loads(text)
+        except json.JSONDecodeError:
+            values[key.strip()] = text
+    return values
+
+
+def _flatten(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        else:
+            yield key, value
+
+
+def _find(key: str, source: str) -> tuple[str, str, Any]:
+    known = all_settings()
+    if key not in known:
+        hint = did_you_mean(key, known)
+        raise UserError(f'{source}: unknown setting "{key}".{hint} `primexmc info --settings` lists all of them.')
+    section, name = key.split(".")
+    section_type = type(getattr(Settings(), section))
+    return section, name, typing.get_type_hints(section_type)[name]
+
+
+def _checked(key: str, value: Any, expected: Any, source: str) -> Any:
+    """The value in its field's type, or a sentence that says what fits."""
+    origin = typing.get_origin(expected)
+    if origin is Literal:
+        choices = typing.get_args(expected)
+        if value not in choices:
+            hint = did_you_mean(str(value), map(str, choices))
+            raise UserError(f'{source}: {key} is one of {", ".join(map(str, choices))}, not "{value}".{hint}')
+        return value
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)) or not all(_is_number(entry) for entry in value):
+            raise UserError(f"{source}: {key} is a list of numbers like [0.1, 0.5], not {value!r}.")
+        return tuple(float(entry) for entry in value)
+    if expected is str:
+        value = str(value) if _is_number(value) else value
+    elif expected is float and _is_number(value):
+        value = float(value)
+    elif expected is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is not expected:
+        kind = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[expected]
+        raise UserError(f"{source}: {key} is {kind}, not {value!r}.")
+    _check_range(key, value, source)
+    return value
+
+
+def _check_range(key: str, value: Any, source: str) -> None:
+    if not _is_number(value):
+        return
+    bounds = all_settings()[key].metadata
+    low, high = bounds.get("low"), bounds.get("high")
+    if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
+        wanted = f"between {low} and {high}" if high is not None else f"at least {low}" if low is not None else "finite"
+        raise UserError(f"{source}: {key} is {wanted}, not {value}.")
+
+
+def _check_together(settings: Settings, source: str) -> None:
+    loss, sampling = settings.loss, settings.sampling
+    if loss.margin_min > loss.margin_max:
+        raise UserError(f"{source}: loss.margin_min ({loss.margin_min}) is above loss.margin_max ({loss.margin_max}).")
+    if sampling.smallest_cluster > sampling.largest_cluster:
+        raise UserError(
+            f"{source}: sampling.smallest_cluster ({sampling.smallest_cluster}) is above "
+            f"sampling.largest_cluster ({sampling.largest_cluster})."
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+"""Which queries meet which labels."""
