@@ -1,0 +1,43 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Each sets itself up in .venv, once.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+GPU_PYTHON ?= python3
+
+.PHONY: demo test check format gpu clean
+
+demo: $(VENV)/runtime.stamp
+	$(BIN)/primexmc demo
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# On a machine with a CUDA device, with the Python and the torch that are there: nothing is installed.
+gpu:
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -m gpu
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+
+# A stamp is older than these two files when what is installed may no longer be what they ask for.
+$(VENV)/runtime.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[test]'
+	touch $(VENV)/runtime.stamp $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
