@@ -1,0 +1,113 @@
+"""The LF layout of the Extreme Classification Repository: trn, val, tst and lbl as JSON lines, and filter files.
+
+A line is {uid, title, content} and, for queries, target_ind (rows of lbl) and target_rel (their relevance).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ..errors import UserError
+from .corpus import Corpus, Labels, Split
+from .fields import as_text, say_textless_labels, title_and_content
+from .lines import found, read_lines, read_objects
+from .splits import SplitBuilder
+from .texts import TextsBuilder
+
+
+def lf_files(directory: Path) -> dict[str, Path]:
+    """Which of trn, val, tst and lbl lie in the directory."""
+    files = {part: found(directory, f"{part}.json", f"{part}.jsonl") for part in ("trn", "val", "tst", "lbl")}
+    return {part: path for part, path in files.items() if path is not None}
+
+
+def read_lf(directory: Path) -> Corpus:
+    """A directory in the LF layout."""
+    files = lf_files(directory)
+    if "lbl" not in files or not ("trn" in files or "tst" in files):
+        missing = "lbl.json" if "lbl" not in files else "trn.json and no tst.json"
+        there = ", ".join(path.name for path in files.values())
+        raise UserError(f"{directory}: it holds {there} but no {missing} (.gz, .jsonl also do).")
+    labels = _read_labels(files["lbl"])
+    splits = {
+        part: _read_split(files[part], _filter_file(directory, part), len(labels))
+        for part in ("trn", "val", "tst")
+        if part in files
+    }
+    return Corpus(directory.resolve().name, labels, splits.get("trn"), splits.get("val"), splits.get("tst"))
+
+
+def read_filter(path: Path, num_queries: int, num_labels: int) -> csr_matrix:
+    """Lines "query_row label" as a matrix of ones."""
+    rows, labels = array("q"), array("q")
+    for number, line in read_lines(path):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 2 or not all(field.isdecimal() for field in fields):
+            raise UserError(f'{path}, line {number}: expected "query_row label" like "12 4", not {line[:40]!r}.')
+        row, label = map(int, fields)
+        if row >= num_queries or label >= num_labels:
+            raise UserError(
+                f"{path}, line {number}: query {row}, label {label} is out of range; "
+                f"there are {num_queries} queries and {num_labels} labels, numbered from 0."
+            )
+        rows.append(row)
+        labels.append(label)
+    filtered = csr_matrix((np.ones(len(rows), np.float32), (rows, labels)), shape=(num_queries, num_labels))
+    filtered.data[:] = 1.0  # a pair named twice was added up
+    return filtered
+
+
+def _filter_file(directory: Path, part: str) -> Path | None:
+    name = {"trn": "train", "val": "val", "tst": "test"}[part]
+    return found(directory, f"filter_labels_{name}.txt")
+
+
+def _read_labels(path: Path) -> Labels:
+    uids, names, texts = TextsBuilder(), TextsBuilder(), TextsBuilder()
+    lines: dict[str, int] = {}
+    for number, row in read_objects(path):
+        place = f"{path}, line {number}"
+        uid = as_text(row.get("uid"), "uid", place) or str(len(uids))
+        if lines.setdefault(uid, number) != number:
+            raise UserError(f'{place}: label uid "{uid}" was already on line {lines[uid]}; uids must differ.')
+        uids.add(uid)
+        names.add(as_text(row.get("title"), "title", place).strip())
+        texts.add(title_and_content(row, place))
+    if not lines:
+        raise UserError(f"{path}: the file is empty; expected one label a line.")
+    labels = Labels(uids.finish(), names.finish(), texts.finish())
+    say_textless_labels(labels, str(path))
+    return labels
+
+
+def _read_split(path: Path, filter_path: Path | None, num_labels: int) -> Split:
+    builder = SplitBuilder(str(path))
+    num_queries = 0
+    for number, row in read_objects(path):
+        place = builder.at(number)
+        uid = as_text(row.get("uid"), "uid", place) or None
+        builder.add_query(number, uid, title_and_content(row, place))
+        labels, relevance = _targets(row, place)
+        builder.add_labels(number, labels, relevance)
+        num_queries += 1
+    filtered = None if filter_path is None else read_filter(filter_path, num_queries, num_labels)
+    return builder.finish(num_labels, filtered)
+
+
+def _targets(row: Mapping[str, Any], place: str) -> tuple[list[int], list[float] | None]:
+    labels, relevance = row.get("target_ind"), row.get("target_rel")
+    if labels is None:
+        if "target_ind" not in row:
+            raise UserError(f"{place}: no target_ind; expected the list of the query's label rows.")
+        labels = []
+    if not isinstance(labels, list) or not isinstance(relevance, (list, type(None))):
+        raise UserError(f"{place}: target_ind and target_rel are lists of numbers, not these.")
+    return labels, relevance
