@@ -1,0 +1,85 @@
+"""Balanced clusters: recursive 2-means by cosine, a whole level of the tree at once.
+
+Shapes: N points, D dimensions, S nodes of the level, 2S halves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag, normalize
+
+ROWS_AT_ONCE = 16_384  # bounds the temporaries
+ROWS_PER_SUM = 1_024  # long sums are cut so that all cores and the GPU's blocks have work
+
+
+def balanced_clusters(x_ND: Tensor, num_clusters: int, *, seed: int, iterations: int = 4) -> Tensor:
+    """The cluster of each point, int64 on the points' device; cluster sizes differ by one at most.
+
+    The rows of `x_ND` have length 1. Cluster j owns the places N j / K to N (j + 1) / K of a line on which the points
+    are sorted again and again: each level cuts every node's range of clusters in the middle, and 2-means decides which
+    of its points lie left of the cut. On the CPU the same seed gives the same clusters.
+    """
+    num_points = len(x_ND)
+    if not 1 <= num_clusters <= max(num_points, 1):
+        raise ValueError(f"{num_points} points make 1 to {num_points} clusters, not {num_clusters}")
+    rng = np.random.default_rng(seed)
+    place_K = np.arange(num_clusters + 1, dtype=np.int64) * num_points // num_clusters
+    order_N = torch.arange(num_points, device=x_ND.device)
+    cluster_S = np.array([0, num_clusters])
+    while len(cluster_S) <= num_clusters:
+        middle_S = (cluster_S[:-1] + cluster_S[1:] + 1) // 2
+        order_N = _split_level(x_ND, order_N, place_K[cluster_S], place_K[middle_S], rng, iterations)
+        cluster_S = np.union1d(cluster_S, middle_S)
+    cluster_N = torch.empty_like(order_N)
+    cluster_N[order_N] = _ids(place_K, x_ND.device)
+    return cluster_N
+
+
+def _split_level(
+    x_ND: Tensor, order_N: Tensor, start_S: np.ndarray, middle_S: np.ndarray, rng: np.random.Generator, iterations: int
+) -> Tensor:
+    """The points of every node in a new order: nearer to the left half's mean come first."""
+    halves = np.stack([start_S[:-1], middle_S], 1).ravel()
+    halves = np.append(halves, start_S[-1])
+    node_N = _ids(start_S, x_ND.device)
+    first, second = _two_places(start_S, rng)
+    towards_SD = normalize(x_ND[order_N[first]].float() - x_ND[order_N[second]].float(), dim=1)
+    for iteration in range(iterations):
+        if iteration:
+            mean_SD = normalize(_segment_sums(x_ND, order_N, halves), dim=1)
+            towards_SD = normalize(mean_SD[0::2] - mean_SD[1::2], dim=1)
+        score_N = _scores(x_ND, order_N, towards_SD, node_N)
+        # |score| <= 1, so this key sorts by node first; float64 keeps the scores apart for millions of nodes
+        key_N = node_N.double().mul_(4).sub_(score_N)
+        order_N = order_N[key_N.argsort(stable=True)]
+    return order_N
+
+
+def _ids(start_S: np.ndarray, device: torch.device) -> Tensor:
+    """`[0, 0, 0, 1, 1, ...]`: the number of the range that each place lies in."""
+    return torch.from_numpy(np.repeat(np.arange(len(start_S) - 1), np.diff(start_S))).to(device)
+
+
+def _two_places(start_S: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two different places in every node (the same one where a node has but one point)."""
+    size_S = np.diff(start_S)
+    first = rng.integers(0, size_S)
+    step = rng.integers(0, np.maximum(size_S - 1, 1)) + 1
+    return start_S[:-1] + first, start_S[:-1] + (first + step) % size_S
+
+
+def _scores(x_ND: Tensor, order_N: Tensor, towards_SD: Tensor, node_N: Tensor) -> Tensor:
+    """Inner product of each point (in order) with its node's direction."""
+    parts = zip(torch.split(order_N, ROWS_AT_ONCE), torch.split(node_N, ROWS_AT_ONCE), strict=True)
+    return torch.cat([x_ND[rows].float().mul_(towards_SD[nodes]).sum(1) for rows, nodes in parts])
+
+
+def _segment_sums(x_ND: Tensor, order_N: Tensor, start_S: np.ndarray) -> Tensor:
+    """Sum of the points between each two starts."""
+    cuts = np.union1d(start_S, np.arange(0, start_S[-1], ROWS_PER_SUM))[:-1]
+    segment = np.searchsorted(start_S, cuts, side="right") - 1
+    sums = embedding_bag(order_N, x_ND, torch.from_numpy(cuts).to(x_ND.device), mode="sum").float()
+    total = torch.zeros(len(start_S) - 1, x_ND.shape[1], device=x_ND.device)
+    return total.index_add_(0, torch.from_numpy(segment).to(x_ND.device), sums)
