@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from ..config import Settings
-from ..data.corpus import Corpus, Labels, Split
+from ..config import DataSettings, Settings
+from ..data.corpus import Corpus, DataWarning, Labels, Split
 from ..data.propensity import inverse_propensity
 from ..errors import UserError
 from .buckets import BucketMetrics, frequency_buckets
-from .hits import IntArray, find_hits
+from .hits import IntArray, find_hits, label_counts
 from .metrics import RankingMetrics
 
 Progress = Callable[[int, int], None]
@@ -62,9 +62,18 @@ def evaluate(
         warnings.warn(
             f"{corpus.name}: {scorer.num_unfindable} positives of the split {split} belong to labels that the model "
             "does not know; they count as not found.",
+            DataWarning,
             stacklevel=2,
         )
     return scorer.result() | {"seconds": time.perf_counter() - started}
+
+
+def score(pred_ids: Any, queries: Split, train: Split, settings: DataSettings) -> dict[str, Any]:
+    """The same numbers for any method's predictions, in the corpus' ids; `train` is the full published train."""
+    counts_L = label_counts(train.positives)
+    scorer = Scorer(counts_L, len(train), settings.propensity_a, settings.propensity_b, len(counts_L))
+    scorer.update(pred_ids, queries.positives)
+    return scorer.result()
 
 
 def predict_split(model: Evaluable, queries: Split, meeting: Meeting) -> Iterator[tuple[int, IntArray]]:
