@@ -145,7 +145,7 @@ class Settings:
     def with_values(self, values: Mapping[str, Any], source: str) -> Settings:
         """A copy with `{"training.epochs": 3}` or `{"training": {"epochs": 3}}` put in; `source` names it in errors."""
         sections: dict[str, dict[str, Any]] = {}
-        for key, value in _flatten(values):
+        for key, value in flatten(values):
             section, name, expected = _find(key, source)
             sections.setdefault(section, {})[name] = _checked(key, value, expected, source)
         changed = {name: dataclasses.replace(getattr(self, name), **fields) for name, fields in sections.items()}
@@ -199,7 +199,8 @@ def parse_overrides(assignments: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _flatten(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def flatten(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Nested or dotted values as (dotted key, value) pairs."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from ((f"{key}.{name}", inner) for name, inner in value.items())

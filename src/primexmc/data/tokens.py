@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from ..errors import UserError
+from .cutter import Cutter
 from .ragged import ragged_take
 from .texts import Texts
 from .token_cache import TokenCache
@@ -55,46 +55,21 @@ def tokenise(
 
     `cache_dir` defaults to `$PRIMEXMC_CACHE` or `~/.cache/primexmc`.
     """
-    texts = Texts.of(texts)
-    cutter = cutting(tokenizer, max_tokens, add_special_tokens=add_special_tokens)
-    dtype = np.dtype("<u2" if cutter.get_vocab_size() <= 1 << 16 else "<i4")
-    recipe = [cutter.to_str(), prefix, str(add_special_tokens)]
-    chunks = partial(_chunks, texts, cutter, prefix, add_special_tokens, dtype)
-    return RaggedTokens(*TokenCache(cache_dir).get(texts, recipe, dtype, chunks))
-
-
-def tokenise_once(texts: Sequence[str], cutter: Tokenizer, *, prefix: str, add_special_tokens: bool) -> RaggedTokens:
-    """The ids of texts that will not be seen again, by a tokenizer that `cutting` made: no cache."""
-    rows = [
-        encoding.ids
-        for encoding in cutter.encode_batch_fast(
-            [prefix + text for text in texts], add_special_tokens=add_special_tokens
-        )
-    ]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return RaggedTokens(np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(offsets[-1])), offsets)
-
-
-def cutting(tokenizer: Tokenizer, max_tokens: int, *, add_special_tokens: bool) -> Tokenizer:
-    """The caller's tokenizer, left alone, as one that cuts and does not pad."""
-    num_special = tokenizer.num_special_tokens_to_add(False) if add_special_tokens else 0
-    if max_tokens <= num_special:
-        raise UserError(f"{max_tokens} tokens a text leave no room beside {num_special} special tokens; allow more.")
-    cutter: Tokenizer = Tokenizer.from_str(tokenizer.to_str())
-    cutter.no_padding()
-    cutter.enable_truncation(max_tokens)
-    return cutter
+    compact = Texts.of(texts)
+    cutter = Cutter(tokenizer, max_tokens, add_special_tokens)
+    dtype = np.dtype("<u2" if cutter.largest_id < 1 << 16 else "<i4")
+    recipe = [cutter.recipe, prefix, str(add_special_tokens)]
+    return RaggedTokens(
+        *TokenCache(cache_dir).get(compact, recipe, dtype, partial(_chunks, compact, cutter, prefix, dtype))
+    )
 
 
 def _chunks(
-    texts: Texts, cutter: Tokenizer, prefix: str, add_special_tokens: bool, dtype: np.dtype[Any]
+    texts: Texts, cutter: Cutter, prefix: str, dtype: np.dtype[Any]
 ) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
     """(ids, lengths) of thousands of texts at a time; the library encodes a chunk in parallel threads."""
     stream = iter(texts)
     while chunk := list(itertools.islice(stream, _CHUNK)):
-        if prefix:
-            chunk = [prefix + text for text in chunk]
-        rows = [encoding.ids for encoding in cutter.encode_batch_fast(chunk, add_special_tokens=add_special_tokens)]
+        rows = cutter.encode([prefix + text for text in chunk] if prefix else chunk)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         yield np.fromiter(itertools.chain.from_iterable(rows), dtype, int(lengths.sum())), lengths

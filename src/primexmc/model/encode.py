@@ -1,0 +1,72 @@
+"""Many texts through the encoder, in order, without gradients.
+
+Shapes: N texts, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ..data.tokens import RaggedTokens, cutting, tokenise_once
+from .encoder import TextEncoder
+from .token_batch import TokenBatch
+
+ROWS_PER_STEP = 4096
+
+
+def encode_tokens(encoder: TextEncoder, tokens: RaggedTokens, device: torch.device, *, bf16: bool) -> Iterator[Tensor]:
+    """Blocks of un-normalised float32 h_BD, in the order of the texts."""
+    for start in range(0, len(tokens), ROWS_PER_STEP):
+        rows = np.arange(start, min(start + ROWS_PER_STEP, len(tokens)))
+        yield _encode_batch(encoder, TokenBatch.from_arrays(*tokens.take(rows), device), bf16)
+
+
+@torch.no_grad()
+def _encode_batch(encoder: TextEncoder, batch: TokenBatch, bf16: bool) -> Tensor:
+    was_training = encoder.training
+    encoder.eval()
+    with autocast(batch.device, bf16):
+        h_BD = encoder(batch).float()
+    encoder.train(was_training)
+    return h_BD
+
+
+class TextReader:
+    """Tokenises and encodes texts that are not worth a place in the cache; the tokenizer is made ready once."""
+
+    def __init__(self, encoder: TextEncoder, max_tokens: int, prefix: str) -> None:
+        self.encoder, self.prefix = encoder, prefix
+        self.cutter = cutting(encoder.tokenizer, max_tokens, add_special_tokens=encoder.add_special_tokens)
+
+    def encode(self, texts: Sequence[str], device: torch.device, *, bf16: bool) -> Tensor:
+        """Un-normalised h_ND."""
+        special = self.encoder.add_special_tokens
+        tokens = tokenise_once(texts, self.cutter, prefix=self.prefix, add_special_tokens=special)
+        blocks = list(encode_tokens(self.encoder, tokens, device, bf16=bf16))
+        return torch.cat(blocks) if blocks else torch.zeros(0, self.encoder.dim, device=device)
+
+
+def autocast(device: torch.device, bf16: bool) -> torch.autocast:
+    """Matrix products in bf16 where that is wanted."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)
+
+
+def pick_device(name: str) -> torch.device:
+    """The device that the settings name; "auto" is the GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def wants_bf16(precision: str, device: torch.device) -> bool:
+    return precision == "bf16" or (precision == "auto" and device.type == "cuda")
+
+
+def as_float32(tensor: Tensor) -> npt.NDArray[np.float32]:
+    array: npt.NDArray[np.float32] = tensor.float().cpu().numpy()
+    return array

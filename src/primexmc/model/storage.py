@@ -1,0 +1,142 @@
+"""A model on disk: JSON and safetensors only, and a directory that is either complete or not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ..atomic import replace_directory
+from ..config import Settings
+from ..data.corpus import Labels
+from ..errors import UserError
+from .centroids import Centroids
+from .encoder import load_encoder
+from .model import PrimeModel
+from .network import PrimeNetwork
+
+FORMAT_VERSION = 1
+DESCRIPTION = "primexmc.json"
+
+
+def save_model(model: PrimeModel, path: Path) -> None:
+    """Writes beside `path`, then puts the whole directory in its place."""
+    refuse_other_directory(path)
+    with replace_directory(path, discard=("training",)) as directory:
+        model.network.encoder.save(directory / "encoder")
+        save_file(_network_tensors(model), directory / "network.safetensors")
+        save_file(_label_tensors(model), directory / "prototypes.safetensors")
+        _write_labels(model, directory / "labels.jsonl")
+        description = {
+            "format": "primexmc model",
+            "format_version": FORMAT_VERSION,
+            "num_labels": len(model.labels),
+            "dim": model.prototypes_LD.shape[1],
+            "num_train_queries": model.num_train_queries,
+            "settings": model.settings.to_dict(),
+            "facts": model.facts,
+        }
+        (directory / DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def load_model(path: Path, device: torch.device) -> PrimeModel:
+    """Reads what `save_model` wrote."""
+    description = read_description(path)
+    settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
+    labels, label_counts_L = _read_labels(path / "labels.jsonl")
+    tensors = _read_tensors(path / "network.safetensors")
+    per_label = {name: value.to(device) for name, value in _read_tensors(path / "prototypes.safetensors").items()}
+    encoder = load_encoder(settings.encoder, path / "encoder")
+    network = PrimeNetwork(encoder, settings.prototypes, tensors["free_vector_of_L"])
+    missing = network.load_state_dict(tensors, strict=False)
+    if missing.unexpected_keys or any(not name.startswith("encoder.") for name in missing.missing_keys):
+        raise UserError(f"{path}: network.safetensors does not fit the settings in {DESCRIPTION}; train or copy the model again.")
+    return PrimeModel(
+        settings=settings,
+        labels=labels,
+        label_counts_L=label_counts_L,
+        num_train_queries=description["num_train_queries"],
+        network=network.to(device),
+        prototypes_LD=per_label["prototypes"],
+        centroids=Centroids(per_label["centroids"], per_label["has_centroid"]),
+        facts=description["facts"],
+    )
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """What primexmc.json says, or a sentence on why this is not a model."""
+    file = path / DESCRIPTION
+    if not path.exists():
+        raise UserError(f"{path}: no such model; expected a directory written by `primexmc train ... --out {path}`.")
+    if not file.is_file():
+        hint = " It holds an unfinished training: `primexmc train ... --resume` continues it." if (path / "training").exists() else ""
+        raise UserError(f"{path}: not a model directory (no {DESCRIPTION} in it); expected one written by `primexmc train`.{hint}")
+    try:
+        description: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        version = description["format_version"]
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{file}: damaged, not the JSON of a model; train or copy the model again.") from None
+    if version != FORMAT_VERSION:
+        raise UserError(f"{file}: format version {version}, but this primexmc reads version {FORMAT_VERSION}; install the version that wrote it.")
+    return description
+
+
+def refuse_other_directory(path: Path) -> None:
+    """A model may replace a model or fill an empty place, never somebody's other files."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise UserError(f"{path}: a file is in the way; name a new directory for the model.")
+    entries = {entry.name for entry in path.iterdir()}
+    if entries and not entries & {DESCRIPTION, "training"}:
+        raise UserError(f"{path}: holds other files and no model; name a new or empty directory for the model.")
+
+
+def _network_tensors(model: PrimeModel) -> dict[str, Tensor]:
+    """All but the encoder, which has a directory of its own."""
+    state = model.network.state_dict()
+    return {name: value.detach().cpu().contiguous() for name, value in state.items() if not name.startswith("encoder.")}
+
+
+def _label_tensors(model: PrimeModel) -> dict[str, Tensor]:
+    centroids = model.centroids
+    tensors = {"prototypes": model.prototypes_LD, "centroids": centroids.c_LD, "has_centroid": centroids.has_L}
+    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+
+
+def _read_tensors(file: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{file}: missing or damaged ({error}); train or copy the model again.") from None
+
+
+def _write_labels(model: PrimeModel, file: Path) -> None:
+    labels = model.labels
+    columns = zip(labels.uids, labels.names, labels.texts, model.label_counts_L.tolist(), strict=True)
+    with file.open("w", encoding="utf-8") as lines:
+        for uid, name, text, count in columns:
+            row = {"uid": uid, "name": name, "text": text, "train_queries": count}
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _read_labels(file: Path) -> tuple[Labels, np.ndarray[Any, np.dtype[np.int64]]]:
+    try:
+        rows = list(_rows(file))
+        labels = Labels([row["uid"] for row in rows], [row["name"] for row in rows], [row["text"] for row in rows])
+        return labels, np.array([row["train_queries"] for row in rows], dtype=np.int64)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{file}: missing or damaged ({error}); train or copy the model again.") from None
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            yield json.loads(line)

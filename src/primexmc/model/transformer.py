@@ -1,0 +1,111 @@
+"""Any Hugging Face encoder behind the text encoder's interface, with mean or CLS pooling.
+
+Shapes: B texts, S positions of a padded rectangle, D dimensions.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from ..errors import UserError
+from .encoder import TextEncoder
+from .token_batch import TokenBatch
+
+# Enough tokens in a group to keep the device busy; more groups pad less.
+TOKENS_PER_GROUP = {"cpu": 2048, "cuda": 16384}
+MAX_GROUPS = {"cpu": 1024, "cuda": 8}
+
+
+class TransformerEncoder(TextEncoder):
+    """Runs the transformer on texts sorted by length, in groups, so that few padding tokens are computed."""
+
+    add_special_tokens = True
+
+    def __init__(self, transformer: Any, tokenizer: Any, pooling: Literal["mean", "cls"]) -> None:
+        super().__init__()
+        self.transformer = transformer
+        self.fast_tokenizer = tokenizer
+        self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.pooling = pooling
+        self.dim = int(transformer.config.hidden_size)
+        self.pad_id = int(tokenizer.pad_token_id or 0)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        kind = batch.device.type
+        groups = list(batch.groups_by_length(TOKENS_PER_GROUP.get(kind, 16384), MAX_GROUPS.get(kind, 8)))
+        if not groups:
+            return torch.zeros(0, self.dim, device=batch.device)
+        h_BD = torch.cat([self._pooled(*batch.padded(rows, self.pad_id)) for rows in groups])
+        order = torch.cat([torch.from_numpy(rows) for rows in groups])
+        return h_BD[torch.argsort(order).to(h_BD.device, non_blocking=True)]
+
+    def _pooled(self, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
+        hidden_BSD = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long()).last_hidden_state.float()
+        if self.pooling == "cls":
+            return hidden_BSD[:, 0]
+        mask_BS1 = mask_BS[:, :, None].float()
+        return (hidden_BSD * mask_BS1).sum(1) / mask_BS1.sum(1).clamp(min=1)
+
+    def save(self, directory: Path) -> None:
+        """A Hugging Face directory that sentence-transformers loads, too (its output has length 1, as `encode`'s)."""
+        self.transformer.save_pretrained(directory)
+        self.fast_tokenizer.save_pretrained(directory)
+        _write_sentence_transformers_files(directory, self.dim, self.pooling)
+
+    @classmethod
+    def from_source(cls, source: str, pooling: Literal["mean", "cls"], dropout: float) -> TransformerEncoder:
+        """From a directory or a Hugging Face name; `dropout` below 0 keeps the encoder's own."""
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+        try:
+            config = AutoConfig.from_pretrained(source)
+            _set_dropout(config, dropout)
+            tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
+            transformer = AutoModel.from_pretrained(source, config=config, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(
+                f'encoder.name "{source}": no encoder could be loaded ({reason}); expected "static", a directory with '
+                "config.json, tokenizer and weights, or the name of a Hugging Face model."
+            ) from error
+        return cls(_without_pooler(transformer), tokenizer, pooling)
+
+
+def _without_pooler(transformer: Any) -> Any:
+    """BERT's pooler is never used here; left in, it would be trained on nothing and saved."""
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None
+    return transformer
+
+
+def _set_dropout(config: Any, dropout: float) -> None:
+    if dropout < 0:
+        return
+    for name in vars(config):
+        if name.endswith(("dropout", "dropout_prob")) and isinstance(getattr(config, name), float):
+            setattr(config, name, dropout)
+
+
+def _write_sentence_transformers_files(directory: Path, dim: int, pooling: str) -> None:
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+    ]
+    pooling_config = {
+        "word_embedding_dimension": dim,
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling == "mean",
+    }
+    for name in ("1_Pooling", "2_Normalize"):
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    (directory / "modules.json").write_text(json.dumps(modules, indent=2), encoding="utf-8")
+    (directory / "1_Pooling" / "config.json").write_text(json.dumps(pooling_config, indent=2), encoding="utf-8")

@@ -1,0 +1,44 @@
+"""One exact pass: every training query and every label through the encoder as it now is, then the prototypes.
+
+Shapes: L labels, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..model.centroids import Centroids
+from ..model.encode import autocast, encode_tokens
+from ..model.network import PrimeNetwork
+from .data import TrainingData
+
+
+def query_blocks(network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool) -> Iterator[Tensor]:
+    """Normalised embeddings of the training queries, in order."""
+    for h_BD in encode_tokens(network.encoder, data.query_tokens, device, bf16=bf16):
+        yield functional.normalize(h_BD, dim=1)
+
+
+@torch.no_grad()
+def exact_prototypes(
+    network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool
+) -> tuple[Tensor, Centroids]:
+    """z_LD, normalised, and the exact centroids that went into it. The network is left as it was found."""
+    centroids = Centroids.empty(data.num_labels, network.encoder.dim, device)
+    if network.label_prototypes is not None and network.settings.centroid:
+        centroids.set_to_mean(query_blocks(network, data, device, bf16), data.positives)
+    was_training = network.training
+    network.eval()
+    blocks: list[Tensor] = []
+    start = 0
+    for h_MD in encode_tokens(network.encoder, data.label_tokens, device, bf16=bf16):
+        labels_M = torch.arange(start, start + len(h_MD), device=device)
+        with autocast(device, bf16):
+            blocks.append(network.prototypes(h_MD, labels_M, centroids))
+        start += len(h_MD)
+    network.train(was_training)
+    return torch.cat(blocks), centroids

@@ -1,0 +1,32 @@
+"""Which settings a training has: preset, then file, then single values; what none of them names is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..config import Settings, flatten, read_toml
+from ..data.corpus import Corpus
+from ..model.encode import pick_device
+from ..presets import load_preset
+from .derive import default_preset, derived_settings, shape_of
+
+
+def resolve(
+    corpus: Corpus, preset: str | None, config: Path | None, values: Mapping[str, Any]
+) -> tuple[Settings, dict[str, Any]]:
+    """The settings, and which of them were derived."""
+    layers: list[tuple[Mapping[str, Any], str]] = []
+    device = str(dict(flatten(values)).get("training.device", "auto"))
+    name = preset or default_preset(pick_device(device).type == "cuda")
+    layers.append((load_preset(name), f"preset {name}"))
+    if config is not None:
+        layers.append((read_toml(config), str(config)))
+    layers.append((values, "settings"))
+    given = {key: value for layer, _ in layers for key, value in flatten(layer)}
+    derived = derived_settings(shape_of(corpus), given)
+    settings = Settings().with_values(derived, "derived settings")
+    for layer, source in layers:
+        settings = settings.with_values(layer, source)
+    return settings, ({} if preset else {"preset": name}) | derived

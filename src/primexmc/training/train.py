@@ -1,0 +1,172 @@
+"""train(): a corpus in, a model out. Choose the number of epochs on validation, refit where asked, finish exactly."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..config import Settings
+from ..data.corpus import Corpus, Split
+from ..model.encode import pick_device, wants_bf16
+from ..model.encoder import load_encoder
+from ..model.model import PrimeModel
+from .begin import begin_state, blank_state
+from .data import prepare
+from .finish import exact_prototypes
+from .log import Log
+from .loop import run_phase
+from .phase import Phase
+from .resolve import resolve
+from .saver import Saver
+from .state import TrainingState
+from .validate import Validator
+
+# These may differ between a run and its continuation.
+FREE_ON_RESUME = ("training.device", "training.threads", "training.checkpoint_every_s")
+
+
+def train(
+    corpus: Corpus,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    config: str | Path | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> PrimeModel:
+    """Trains PRIME on `corpus.train`; with `out` the model is saved there, with checkpoints on the way.
+
+    `settings` are single values like `{"training.epochs": 3}` and win over `config` (a TOML file), which wins over the
+    preset. What none of them names is derived from the data and the hardware.
+    """
+    corpus.split("train")
+    chosen, derived = resolve(corpus, preset, None if config is None else Path(config), settings or {})
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch) / "model" if out is None else Path(out)
+        return _Run(corpus, chosen, derived, place, keep=out is not None, quiet=quiet).run(resume, overwrite)
+
+
+class _Run:
+    """One call of `train`: its settings, its place on disk and its log."""
+
+    def __init__(
+        self, corpus: Corpus, settings: Settings, derived: dict[str, Any], place: Path, *, keep: bool, quiet: bool
+    ) -> None:
+        self.full = corpus
+        self.corpus = corpus if settings.training.validate_every == 0 else corpus.with_validation(settings.data)
+        self.settings, self.derived, self.place, self.keep, self.quiet = settings, derived, place, keep, quiet
+        self.device = pick_device(settings.training.device)
+        self.bf16 = wants_bf16(settings.training.precision, self.device)
+        self.started = time.perf_counter()
+
+    def run(self, resume: bool, overwrite: bool) -> PrimeModel:
+        if self.settings.training.threads:
+            torch.set_num_threads(self.settings.training.threads)
+        identity = {"settings": self._identity(), "corpus": fingerprint(self.full)}
+        self.saver = Saver(self.place, identity, self.settings.training.checkpoint_every_s, enabled=self.keep)
+        self.saver.open(resume=resume, overwrite=overwrite)
+        with Log(self.place / "metrics.jsonl", quiet=self.quiet) as log, self.saver.catching_interrupts():
+            self.log = log
+            self._introduce(resume)
+            return self._run_phases()
+
+    def _run_phases(self) -> PrimeModel:
+        """One phase without validation; else one that chooses, and where the settings say so the refit."""
+        settings, corpus = self.settings, self.corpus
+        train, epochs = corpus.split("train"), settings.training.epochs
+        if corpus.val is None or settings.training.validate_every == 0:
+            phase, state = self._phase("all", train, epochs)
+            return self._finish(phase, state, {})
+        chosen = self.saver.facts.get("chosen")
+        if chosen is None:
+            phase, state = self._phase("choose", train, epochs)
+            chosen = {"epoch": state.best.epoch, "scores": state.best.scores}
+            if not settings.training.refit:
+                state.network.load_state_dict(state.best.network)
+                return self._finish(phase, state, chosen)
+            self.saver.facts["chosen"] = chosen
+        self.log.say(f"Epoch {chosen['epoch']} was best on validation; training again on train + validation.")
+        everything = self.full.without_validation().split("train")
+        phase, state = self._phase("refit", everything, chosen["epoch"])
+        return self._finish(phase, state, chosen)
+
+    def _phase(self, name: Any, split: Split, last_epoch: int) -> tuple[Phase, TrainingState]:
+        """Trains one phase, from a checkpoint of it where there is one."""
+        settings = self.settings
+        torch.manual_seed(settings.training.seed)
+        encoder = load_encoder(settings.encoder).to(self.device)
+        data = prepare(self.full, split, encoder, settings)
+        phase = Phase(name, settings, data, last_epoch, self.bf16)
+        saved = self.saver.take(name)
+        if saved is None:
+            state = begin_state(phase, encoder, self.device)
+        else:
+            state = blank_state(phase, encoder, self.device)
+            state.restore(saved.tensors, saved.numbers)
+        validator = None
+        if name == "choose":
+            validator = Validator(phase, self.corpus.split("val"), self.full.split("train"))
+        run_phase(phase, state, self.log, validator, lambda: self.saver.save_if_due(name, state))
+        return phase, state
+
+    def _finish(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
+        """The exact pass, and the model to its place."""
+        full = self._all_training_queries()
+        prototypes_LD, centroids = exact_prototypes(state.network, phase.data, self.device, self.bf16)
+        model = PrimeModel(
+            settings=self.settings,
+            labels=self.full.labels,
+            label_counts_L=np.bincount(full.positives.indices, minlength=len(self.full.labels)).astype(np.int64),
+            num_train_queries=len(full),
+            network=state.network,
+            prototypes_LD=prototypes_LD,
+            centroids=centroids,
+            facts={
+                "corpus": self.full.name,
+                "trained_on_queries": phase.data.num_queries,
+                "epochs": phase.last_epoch if phase.name == "refit" else chosen.get("epoch", phase.last_epoch),
+                "validation": chosen.get("scores", {}),
+                "train_s": round(self.saver.seconds_before + time.perf_counter() - self.started, 1),
+            },
+        )
+        if self.keep:
+            model.save(self.place)
+        return model
+
+    def _all_training_queries(self) -> Split:
+        return self.full.split("train")
+
+    def _identity(self) -> dict[str, Any]:
+        values = self.settings.to_dict()
+        for key in FREE_ON_RESUME:
+            section, name = key.split(".")
+            del values[section][name]
+        return values
+
+    def _introduce(self, resume: bool) -> None:
+        train, labels = self.full.split("train"), len(self.full.labels)
+        held_out = "" if self.corpus.val is None else f", {len(self.corpus.val):,} held out for validation"
+        self.log.say(f"{self.full.name}: {len(train):,} training queries, {labels:,} labels{held_out}; on {self.device}")
+        if self.derived:
+            shown = "  ".join(f"{key}={value}" for key, value in self.derived.items())
+            self.log.say(f"derived from data and hardware: {shown}")
+        if resume and self.saver.nothing_to_resume:
+            self.log.say(f"{self.place}: no checkpoint to resume; training starts afresh.")
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """The same for the same training data; a resumed run must not meet other data."""
+    train = corpus.split("train")
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((len(train), len(corpus.labels), train.positives.nnz)).encode())
+    digest.update(np.ascontiguousarray(train.positives.indices, dtype=np.int64).tobytes())
+    return digest.hexdigest()
