@@ -17,6 +17,7 @@ from ..errors import UserError, did_you_mean
 from .texts import Texts
 
 _SPLITS = {"trn": "train", "train": "train", "val": "val", "tst": "test", "test": "test"}
+_DEFAULTS = DataSettings()
 
 
 class DataWarning(UserWarning):
@@ -77,7 +78,7 @@ class Corpus:
         cls,
         source: str | Path | Any,
         *,
-        settings: DataSettings = DataSettings(),
+        settings: DataSettings = _DEFAULTS,
         single_file_as: Literal["train", "test"] = "train",
     ) -> Corpus:
         """Reads a directory or file in any known layout, or a Hugging Face dataset; docs/data.md lists the layouts."""

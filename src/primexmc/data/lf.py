@@ -5,18 +5,15 @@ A line is {uid, title, content} and, for queries, target_ind (rows of lbl) and t
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.sparse import csr_matrix
-
 from ..errors import UserError
 from .corpus import Corpus, Labels, Split
 from .fields import as_text, say_textless_labels, title_and_content
-from .lines import found, read_lines, read_objects
+from .filters import filter_file, read_filter
+from .lines import found, read_objects
 from .splits import SplitBuilder
 from .texts import TextsBuilder
 
@@ -36,38 +33,11 @@ def read_lf(directory: Path) -> Corpus:
         raise UserError(f"{directory}: it holds {there} but no {missing} (.gz, .jsonl also do).")
     labels = _read_labels(files["lbl"])
     splits = {
-        part: _read_split(files[part], _filter_file(directory, part), len(labels))
+        part: _read_split(files[part], filter_file(directory, part), len(labels))
         for part in ("trn", "val", "tst")
         if part in files
     }
     return Corpus(directory.resolve().name, labels, splits.get("trn"), splits.get("val"), splits.get("tst"))
-
-
-def read_filter(path: Path, num_queries: int, num_labels: int) -> csr_matrix:
-    """Lines "query_row label" as a matrix of ones."""
-    rows, labels = array("q"), array("q")
-    for number, line in read_lines(path):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != 2 or not all(field.isdecimal() for field in fields):
-            raise UserError(f'{path}, line {number}: expected "query_row label" like "12 4", not {line[:40]!r}.')
-        row, label = map(int, fields)
-        if row >= num_queries or label >= num_labels:
-            raise UserError(
-                f"{path}, line {number}: query {row}, label {label} is out of range; "
-                f"there are {num_queries} queries and {num_labels} labels, numbered from 0."
-            )
-        rows.append(row)
-        labels.append(label)
-    filtered = csr_matrix((np.ones(len(rows), np.float32), (rows, labels)), shape=(num_queries, num_labels))
-    filtered.data[:] = 1.0  # a pair named twice was added up
-    return filtered
-
-
-def _filter_file(directory: Path, part: str) -> Path | None:
-    name = {"trn": "train", "val": "val", "tst": "test"}[part]
-    return found(directory, f"filter_labels_{name}.txt")
 
 
 def _read_labels(path: Path) -> Labels:

@@ -72,17 +72,10 @@ def found(directory: Path, *names: str) -> Path | None:
 
 def _open(path: Path) -> IO[bytes]:
     """The file's bytes, unpacked by its extension."""
-    ending = path.suffix.lower()
-    if ending == ".zst":
+    if path.suffix.lower() == ".zst":
         return _open_zst(path)
-    opened: Any = path.open("rb")
-    if ending == ".gz":
-        opened = gzip.GzipFile(fileobj=opened)
-    elif ending == ".xz":
-        opened = lzma.LZMAFile(opened)
-    elif ending == ".bz2":
-        opened = bz2.BZ2File(opened)
-    return io.BufferedReader(opened, _BUFFER)
+    opener = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix.lower(), Path.open)
+    return cast(IO[bytes], io.BufferedReader(cast(Any, opener)(path, "rb"), _BUFFER))
 
 
 def _open_zst(path: Path) -> IO[bytes]:

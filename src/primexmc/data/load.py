@@ -12,6 +12,7 @@ from .lf import lf_files, read_lf
 from .lines import without_suffixes
 from .sources import TABLE_SUFFIXES
 from .tables import read_dataset, read_table_directory, read_table_file, table_files
+from .xmc_text import matrix_files, read_xmc_text
 
 EXPECTED = (
     "expected trn.json, tst.json and lbl.json (the LF layout), train, val, test and labels as "
@@ -36,6 +37,8 @@ def _load_directory(path: Path, settings: DataSettings) -> Corpus:
         raise UserError(f"{path}: this is a model; expected data: {EXPECTED}.")
     if lf_files(path):
         return read_lf(path)
+    if matrix_files(path):
+        return read_xmc_text(path)
     if table_files(path):
         return read_table_directory(path, settings)
     there = sorted(entry.name for entry in path.iterdir())

@@ -27,6 +27,13 @@ class PairsBuilder:
             self.relevance.extend(relevance)
         self._row_ends.append(len(self.labels))
 
+    def add_rows(self, matrix: csr_matrix) -> None:
+        """All rows of a matrix."""
+        shifted_ends = matrix.indptr[1:].astype(np.int64) + len(self.labels)
+        self.labels.frombytes(matrix.indices.astype(np.int32).tobytes())
+        self.relevance.frombytes(matrix.data.astype(np.float32).tobytes())
+        self._row_ends.frombytes(shifted_ends.tobytes())
+
     def row_out_of_range(self, num_labels: int) -> tuple[int, int] | None:
         """The first (row, label) that is not in 0 .. num_labels - 1."""
         labels = np.frombuffer(self.labels, dtype=np.int32)

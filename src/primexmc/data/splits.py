@@ -45,6 +45,10 @@ class SplitBuilder:
                 f"{self.at(line)}: labels are indices and relevance values are numbers, not these."
             ) from None
 
+    def add_matrix(self, matrix: csr_matrix) -> None:
+        """The labels of all queries at once, before or after their texts."""
+        self._pairs.add_rows(matrix)
+
     def at(self, line: int) -> str:
         """File and line, for errors."""
         return f"{self._place}, {self._unit} {line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -49,7 +50,7 @@ class Texts(Sequence[str]):
             bounds = self.offsets[start : start + _CHUNK + 1].tolist()
             block = self.blob[bounds[0] : bounds[-1]].tobytes()
             shift = bounds[0]
-            for begin, end in zip(bounds, bounds[1:], strict=False):
+            for begin, end in itertools.pairwise(bounds):
                 yield block[begin - shift : end - shift].decode()
 
     def __repr__(self) -> str:

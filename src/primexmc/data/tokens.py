@@ -18,7 +18,7 @@ from .ragged import ragged_take
 from .texts import Texts
 from .token_cache import TokenCache
 
-_CHUNK = 8192
+_CHUNK = 2048
 
 
 @dataclass(frozen=True)
