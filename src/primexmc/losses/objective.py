@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..config import LossSettings
+from ..errors import UserError
 from .decoupled_softmax import softmax_terms
 from .dynamic_margin import Hinge, margin_terms
 from .negatives import hardest_negatives
@@ -34,6 +35,8 @@ class Objective:
         self.loss = LOSSES[settings.name]
         self.prototypes = prototypes
         self.regularised = prototypes and settings.name == "margin" and settings.regulariser_weight > 0
+        if not (settings.text_weight or settings.reverse_weight or (prototypes and settings.prototype_weight)):
+            raise UserError("loss: every relation weighs 0; give text_weight, reverse_weight or prototype_weight more.")
 
     def __call__(
         self,
