@@ -1,4 +1,4 @@
-"""Builds the embedded example from a directory in the LF layout: the same lines, packed small, the same bytes each time.
+"""Builds the embedded example from a directory in the LF layout: the same lines, packed small, always the same bytes.
 
     python tools/make_example.py DIRECTORY [OUT]
 

@@ -8,15 +8,16 @@ a few less may be held out. Fraction 0 or `largest` 0 holds out nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .texts import text_hashes
+
 
 def held_out(uids: Sequence[str], fraction: float, largest: int) -> NDArray[np.bool_]:
     """True for the queries that are held out."""
-    hashes_Q = np.frombuffer(b"".join(_digest(uid) for uid in uids), dtype="<u8")
+    hashes_Q = text_hashes(uids)
     wanted = min(round(fraction * len(hashes_Q)), largest)
     if fraction <= 0 or largest <= 0 or len(hashes_Q) < 2:
         return np.zeros(len(hashes_Q), dtype=np.bool_)
@@ -25,7 +26,3 @@ def held_out(uids: Sequence[str], fraction: float, largest: int) -> NDArray[np.b
     if not val_Q.any():  # many queries share the smallest uid
         val_Q = hashes_Q == hashes_Q.min()
     return val_Q if not val_Q.all() else np.zeros_like(val_Q)
-
-
-def _digest(uid: str) -> bytes:
-    return blake2b(uid.encode("utf-8", "replace"), digest_size=8).digest()
