@@ -1,0 +1,99 @@
+"""A small line chart as inline SVG: few lines, named at the right edge, coloured by the page's style sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+Points = Sequence[tuple[float, float]]
+
+WIDTH, HEIGHT = 440, 260
+LEFT, RIGHT, TOP, BOTTOM = 40, 78, 14, 40
+MIDDLE = (LEFT + WIDTH - RIGHT) / 2
+LABEL_GAP = 17  # between names at the right end
+
+
+def line_chart(title: str, lines: Mapping[str, Points], *, x_name: str, from_zero: bool = False) -> str:
+    """The chart with its title for screen readers; an empty string where no line has a point."""
+    lines = {name: sorted(points) for name, points in lines.items() if points}
+    if not lines:
+        return ""
+    x_ticks = nice_ticks([x for points in lines.values() for x, _ in points], whole=True)
+    y_ticks = nice_ticks([y for points in lines.values() for _, y in points] + [0.0] * from_zero)
+    frame = _Frame(x_ticks, y_ticks)
+    names = _spread([frame.y(points[-1][1]) for points in lines.values()])
+    return "".join(
+        [
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(_spoken(title, lines, x_name))}">',
+            *(_y_tick(frame, tick, y_ticks) for tick in y_ticks),
+            *(_x_tick(frame, tick) for tick in x_ticks),
+            f'<text class="tick" x="{MIDDLE}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_name)}</text>',
+            *(_line(frame, i, name, points, names[i]) for i, (name, points) in enumerate(lines.items())),
+            "</svg>",
+        ]
+    )
+
+
+def nice_ticks(values: Sequence[float], *, whole: bool = False, about: int = 4) -> list[float]:
+    """Round numbers that enclose the values, 1, 2 or 5 times a power of ten apart."""
+    low, high = min(values), max(values)
+    raw = (high - low) / about or max(abs(high), 1.0) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * 0.999)
+    step = max(1.0, round(step)) if whole else step
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [number * step for number in range(first, max(last, first + 1) + 1)]
+
+
+class _Frame:
+    """From values to places on the drawing."""
+
+    def __init__(self, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
+        self.x_low, self.x_high = x_ticks[0], x_ticks[-1]
+        self.y_low, self.y_high = y_ticks[0], y_ticks[-1]
+
+    def x(self, value: float) -> float:
+        return LEFT + (value - self.x_low) / (self.x_high - self.x_low) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - (value - self.y_low) / (self.y_high - self.y_low) * (HEIGHT - TOP - BOTTOM)
+
+
+def _y_tick(frame: _Frame, tick: float, ticks: Sequence[float]) -> str:
+    y = frame.y(tick)
+    decimals = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9))
+    return (
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{tick:.{decimals}f}</text>'
+    )
+
+
+def _x_tick(frame: _Frame, tick: float) -> str:
+    return (
+        f'<text class="tick" x="{frame.x(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{tick:.0f}</text>'
+    )
+
+
+def _line(frame: _Frame, number: int, name: str, points: Points, name_y: float) -> str:
+    path = " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in points)
+    x, y = points[-1]
+    return (
+        f'<g class="series s{number % 4}"><polyline points="{path}"/>'
+        f'<circle cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="3"/>'
+        f'<text x="{WIDTH - RIGHT + 9}" y="{name_y + 4:.1f}">{escape(name)}</text></g>'
+    )
+
+
+def _spread(places: Sequence[float]) -> list[float]:
+    """The same places, moved up where names would lie on each other."""
+    moved, lowest = list(places), float(HEIGHT - BOTTOM)
+    for i in sorted(range(len(places)), key=lambda i: -places[i]):
+        moved[i] = min(moved[i], lowest)
+        lowest = moved[i] - LABEL_GAP
+    return moved
+
+
+def _spoken(title: str, lines: Mapping[str, Points], x_name: str) -> str:
+    ends = "; ".join(f"{name} from {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in lines.items())
+    return f"{title} by {x_name}: {ends}."
