@@ -34,6 +34,6 @@ def softmax_terms(sim_QM: Tensor, positives: Positives, temperature: float) -> T
     negatives_QM = s_QM.reshape(-1).index_fill(0, positives.flat_E, nothing).view_as(s_QM)
     lse_E = negatives_QM.logsumexp(1)[positives.rows_E]
     s_p_E = s_QM[positives.rows_E, positives.columns_E]
-    term_E = softplus(lse_E - s_p_E) / positives.count_Q[positives.rows_E]
+    term_E = softplus(lse_E - s_p_E, threshold=40) / positives.count_Q[positives.rows_E]
     loss = term_E.sum() / len(positives.count_Q)
     return Terms(loss, (lse_E > s_p_E).sum(), positives.count_Q.sum())

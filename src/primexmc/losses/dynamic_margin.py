@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .negatives import Negatives, hardest_negatives
 from .positives import Positives, as_positives
+from .similarities import Similarities
 from .terms import Terms, at_least_float32
 
 MarginForm = Literal["max", "inverted"]
@@ -54,7 +55,7 @@ def dynamic_margin_loss(
         return sim_QM.float().sum()
     negatives = hardest_negatives(sim_QM, positives, num_negatives)
     hinge = Hinge(margin_min, margin_max, softmax_tau, tie_gradient, margin_form, detach_margin)
-    return margin_terms(sim_QM, positives, negatives, hinge, generator).loss
+    return margin_terms(Similarities.of_matrix(sim_QM), positives, negatives, hinge, generator).loss
 
 
 class Hinge(NamedTuple):
@@ -69,12 +70,12 @@ class Hinge(NamedTuple):
 
 
 def margin_terms(
-    sim_QM: Tensor, positives: Positives, negatives: Negatives, hinge: Hinge, generator: torch.Generator | None
+    sims: Similarities, positives: Positives, negatives: Negatives, hinge: Hinge, generator: torch.Generator | None
 ) -> Terms:
     """The loss against given negatives, with the numbers for the log."""
     column_Q1 = positives.draw(generator)[:, None]
     valid_Qk = negatives.valid_Qk & (positives.count_Q > 0)[:, None]
-    picked = at_least_float32(sim_QM.gather(1, torch.cat([column_Q1, negatives.index_Qk], 1)))  # one dense gradient
+    picked = at_least_float32(sims.pick(torch.cat([column_Q1, negatives.index_Qk], 1)))
     s_p_Q1, s_n_Qk = picked[:, :1], picked[:, 1:]
     argument_Qk = _hinge_argument(s_p_Q1 - s_n_Qk, hinge)
     violates_Qk = (argument_Qk > 0) & valid_Qk

@@ -14,12 +14,12 @@ from ..config import LossSettings
 from ..errors import UserError
 from .decoupled_softmax import softmax_terms
 from .dynamic_margin import Hinge, margin_terms
-from .negatives import hardest_negatives
 from .positives import Positives
-from .regulariser import prototype_regulariser
+from .regulariser import regulariser_term
+from .relation import Relation
 from .terms import Terms, at_least_float32
 
-Loss = Callable[[Tensor, Positives, LossSettings, torch.Generator | None], Terms]  # of one relation
+Loss = Callable[[Relation, LossSettings, torch.Generator | None], Terms]
 
 
 class Objective:
@@ -58,50 +58,52 @@ class Objective:
         with torch.autocast(q_QD.device.type, enabled=False):
             q_QD, l_MD = at_least_float32(q_QD), at_least_float32(l_MD)
             s_text_QM = q_QD @ l_MD.T
-            s_proto_QM = None if z_MD is None else q_QD @ at_least_float32(z_MD).T
-            terms = self._terms(s_text_QM, s_proto_QM, positives, positives_transposed, generator)
-            return _weighted_sum(terms, like=s_text_QM)
+            text = Relation(q_QD, l_MD, s_text_QM, positives)
+            reverse = Relation(l_MD, q_QD, s_text_QM.T, positives_transposed)
+            prototype = None
+            if z_MD is not None:
+                z_MD = at_least_float32(z_MD)
+                prototype = Relation(q_QD, z_MD, q_QD @ z_MD.T, positives)
+            return _weighted_sum(self._terms(prototype, text, reverse, generator))
 
     def _terms(
-        self,
-        s_text_QM: Tensor,
-        s_proto_QM: Tensor | None,
-        positives: Positives,
-        transposed: Positives,
-        generator: torch.Generator | None,
+        self, prototype: Relation | None, text: Relation, reverse: Relation, generator: torch.Generator | None
     ) -> dict[str, tuple[float, Terms]]:
         """Each term with its weight; what weighs 0 is not computed."""
-        settings, loss = self.settings, self.loss
-        terms: dict[str, tuple[float, Terms]] = {}
-        if s_proto_QM is not None and settings.prototype_weight > 0:
-            terms["prototype"] = settings.prototype_weight, loss(s_proto_QM, positives, settings, generator)
-        if settings.text_weight > 0:
-            terms["text"] = settings.text_weight, loss(s_text_QM, positives, settings, generator)
-        if settings.reverse_weight > 0:
-            terms["reverse"] = settings.reverse_weight, loss(s_text_QM.T, transposed, settings, generator)
-        if s_proto_QM is not None and self.regularised:
-            r = prototype_regulariser(
-                s_text_QM,
-                s_proto_QM,
-                positives,
-                margin=settings.regulariser_margin,
-                num_negatives=settings.num_negatives,
-                generator=generator,
-            )
-            terms["regulariser"] = settings.regulariser_weight, Terms(r, r.new_zeros(()), r.new_zeros(()))
+        settings = self.settings
+        relations = {
+            "prototype": (settings.prototype_weight, prototype),
+            "text": (settings.text_weight, text),
+            "reverse": (settings.reverse_weight, reverse),
+        }
+        terms = {
+            name: (weight, self.loss(relation, settings, generator))
+            for name, (weight, relation) in relations.items()
+            if weight > 0 and relation is not None
+        }
+        if prototype is not None and self.regularised:
+            terms["regulariser"] = (settings.regulariser_weight, _regulariser(text, prototype, settings, generator))
         return terms
 
 
-def _weighted_sum(terms: dict[str, tuple[float, Terms]], like: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    total = sum((weight * term.loss for weight, term in terms.values()), start=like.new_zeros(()))
-    stats = {"loss": total.detach()} | {name: term.loss.detach() for name, (_, term) in terms.items()}
-    for _, first in list(terms.values())[:1]:
-        stats["violators"] = first.violators / first.pairs.clamp(min=1)
-    return total, stats
+def _weighted_sum(terms: dict[str, tuple[float, Terms]]) -> tuple[Tensor, dict[str, Tensor]]:
+    loss = torch.stack([weight * term.loss for weight, term in terms.values()]).sum()
+    stats = {"loss": loss.detach()} | {name: term.loss.detach() for name, (_, term) in terms.items()}
+    first = next(iter(terms.values()))[1]
+    return loss, stats | {"violators": first.violators / first.pairs.clamp(min=1)}
 
 
-def _margin(sim_QM: Tensor, positives: Positives, settings: LossSettings, generator: torch.Generator | None) -> Terms:
-    negatives = hardest_negatives(sim_QM, positives, settings.num_negatives)
+def _regulariser(
+    text: Relation, prototype: Relation, settings: LossSettings, generator: torch.Generator | None
+) -> Terms:
+    negatives = prototype.hardest_negatives(settings.num_negatives)
+    r = regulariser_term(
+        text.similarities, prototype.similarities, text.positives, negatives, settings.regulariser_margin, generator
+    )
+    return Terms(r, r.new_zeros(()), r.new_zeros(()))
+
+
+def _margin(relation: Relation, settings: LossSettings, generator: torch.Generator | None) -> Terms:
     hinge = Hinge(
         margin_min=settings.margin_min,
         margin_max=settings.margin_max,
@@ -110,11 +112,12 @@ def _margin(sim_QM: Tensor, positives: Positives, settings: LossSettings, genera
         margin_form=settings.margin_form,
         detach_margin=settings.detach_margin,
     )
-    return margin_terms(sim_QM, positives, negatives, hinge, generator)
+    negatives = relation.hardest_negatives(settings.num_negatives)
+    return margin_terms(relation.similarities, relation.positives, negatives, hinge, generator)
 
 
-def _softmax(sim_QM: Tensor, positives: Positives, settings: LossSettings, generator: torch.Generator | None) -> Terms:
-    return softmax_terms(sim_QM, positives, settings.temperature)
+def _softmax(relation: Relation, settings: LossSettings, generator: torch.Generator | None) -> Terms:
+    return softmax_terms(relation.matrix_QM, relation.positives, settings.temperature)
 
 
-LOSSES: dict[str, Loss] = {"margin": _margin, "softmax": _softmax}
+LOSSES: dict[str, Loss] = {"margin": _margin, "softmax": _softmax}  # another loss: its file, and its line here

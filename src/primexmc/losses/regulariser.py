@@ -11,6 +11,7 @@ from torch.nn.functional import relu
 
 from .negatives import Negatives, hardest_negatives
 from .positives import Positives, as_positives
+from .similarities import Similarities
 from .terms import at_least_float32
 
 
@@ -36,12 +37,13 @@ def prototype_regulariser(
     if s_proto_QM.numel() == 0:
         return (s_text_QM + s_proto_QM).float().sum()
     negatives = hardest_negatives(s_proto_QM, positives, num_negatives)
-    return regulariser_term(s_text_QM, s_proto_QM, positives, negatives, margin, generator)
+    text, proto = Similarities.of_matrix(s_text_QM), Similarities.of_matrix(s_proto_QM)
+    return regulariser_term(text, proto, positives, negatives, margin, generator)
 
 
 def regulariser_term(
-    s_text_QM: Tensor,
-    s_proto_QM: Tensor,
+    text: Similarities,
+    proto: Similarities,
     positives: Positives,
     negatives: Negatives,
     margin: float,
@@ -49,7 +51,7 @@ def regulariser_term(
 ) -> Tensor:
     """R against given negatives."""
     index = torch.cat([positives.draw(generator)[:, None], negatives.index_Qk], 1)
-    ahead = at_least_float32(s_text_QM.gather(1, index)) - at_least_float32(s_proto_QM.gather(1, index))
+    ahead = at_least_float32(text.pick(index)) - at_least_float32(proto.pick(index))
     r_p = _mean_over_violators(margin + ahead[:, 0], positives.count_Q > 0)
     r_n = _mean_over_violators(margin - ahead[:, 1:], negatives.valid_Qk)
     return (r_p + r_n) / 2
