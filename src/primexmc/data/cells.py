@@ -13,6 +13,7 @@ from .sources import Table
 from .texts import Texts
 
 SEPARATORS = ("|", ";")
+_WEIGHTS = {"|": 4, ";": 1}  # names hold a ";" now and then, a "|" hardly ever
 _LISTED = "\x1f"  # a cell that came as a list is kept as one text that starts with this and is joined by it
 _UNKNOWN, _AMBIGUOUS = -1, -2
 _SAMPLE = 10_000
@@ -94,7 +95,7 @@ def find_separator(cells: Texts, index: LabelIndex, hint: str) -> str:
     if len(index):
         order = [*dict.fromkeys([*([hint] if hint in present else []), *present]), ""]
         return max(order, key=lambda mark: _share_known(sample, mark, index))
-    return max(present, key=lambda mark: sum(mark in cell for cell in sample))
+    return max(present, key=lambda mark: _WEIGHTS[mark] * sum(mark in cell for cell in sample))
 
 
 def _holds(cells: Texts, mark: str) -> bool:

@@ -117,6 +117,6 @@ def _unreadable(path: Path, number: int, error: Exception) -> str:
         return f"{path}: no such file."
     if isinstance(error, (PermissionError, IsADirectoryError)):
         return f"{path}: cannot be read ({error.strerror})."
-    if number == 0 and not (isinstance(error, OSError) and error.errno):
+    if number == 0 and "CRC" not in str(error) and not (isinstance(error, OSError) and error.errno):
         return f"{path}: its name ends in {path.suffix} but it is not such a file ({error})."
     return f"{path}, after line {number}: cannot be read on ({error}); copy or download it again."
