@@ -98,6 +98,14 @@ def test_a_row_written_again_after_a_resume_counts_once():
     assert "nan" not in render_report(report)
 
 
+def test_losses_of_several_runs_are_told_apart():
+    both = render_report(sample_report())
+    assert ">selection</text>" in both and ">refit</text>" in both and ">loss</text>" not in both
+    report = sample_report()
+    report["log"] = [row for row in report["log"] if row["run"] == "choose"]
+    assert ">loss</text>" in render_report(report) and ">selection</text>" not in render_report(report)
+
+
 def test_the_page_is_written_as_utf8(tmp_path):
     report = sample_report() | {"title": "Ölgemälde 絵"}
     write_report(tmp_path / "report.html", report)

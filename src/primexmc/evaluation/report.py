@@ -14,7 +14,7 @@ from .line_chart import line_chart
 
 COLUMNS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@10", "R@100")
 BUCKET_METRIC = "R@10"
-RUN_NAMES = {"all": "loss", "choose": "selection", "refit": "refit"}
+RUN_NAMES = {"choose": "selection", "refit": "refit"}
 MEANINGS = {
     "P@k": "How many of the first k labels are right.",
     "nDCG@k": "The same, where earlier places count more; 100 is the best possible order.",
@@ -163,7 +163,7 @@ def _bar(name: str, percent: float) -> str:
 def _learning(log: Sequence[Mapping[str, Any]]) -> str:
     quality = {name: _points(log, "validation", name) for name in ("P@1", "P@5")}
     runs = dict.fromkeys(str(row.get("run", "all")) for row in log)
-    loss = {RUN_NAMES.get(run, run): _points(log, "train", "loss", run) for run in runs}
+    loss = {RUN_NAMES.get(run, run) if len(runs) > 1 else "loss": _points(log, "train", "loss", run) for run in runs}
     charts = [
         ("Validation, in percent", line_chart("Validation in percent", quality, x_name="epoch")),
         ("Loss in training", line_chart("Loss in training", loss, x_name="epoch", from_zero=True)),
@@ -196,7 +196,7 @@ that the data calls right.</p>
 
 def _sample(sample: Sample) -> str:
     lines = "".join(_prediction(prediction) for prediction in sample["predictions"])
-    missed = f"Not among these: {escape(', '.join(sample['missed']))}" if sample["missed"] else ""
+    missed = f"Not among these: {escape('; '.join(sample['missed']))}" if sample["missed"] else ""
     after = f"<p class='missed'>{missed}</p>" if missed else ""
     return f"<li><blockquote>{escape(sample['text'])}</blockquote><ol>{lines}</ol>{after}</li>"
 
