@@ -27,6 +27,7 @@ def format_result(result: Mapping[str, Any]) -> str:
         columns = [name for name in BUCKET_COLUMNS if any(name in scores for scores in result["buckets"].values())]
         buckets = [[name, *(_shown(scores.get(key)) for key in columns)] for name, scores in result["buckets"].items()]
         parts.append(_aligned([["labels by frequency", *columns], *buckets]))
+        parts[-1] += "\n(P@k: the group's share of P@k; R@k: of the group's positives alone)"
     if "queries" in result and "labels" in result:
         seconds = f" in {result['seconds']:.1f} s" if "seconds" in result else ""
         parts.append(f"{result['queries']:,} queries, {result['labels']:,} labels{seconds}")
