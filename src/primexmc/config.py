@@ -90,7 +90,7 @@ class LossSettings:
     prototype_weight: float = setting(1.0, "weight of query -> prototype", low=0)
     text_weight: float = setting(1.0, "weight of query -> label text", low=0)
     reverse_weight: float = setting(1.0, "weight of label text -> query", low=0)
-    regulariser_weight: float = setting(0.1, "lambda: prototypes must beat label texts", low=0)
+    regulariser_weight: float = setting(0.1, "lambda: prototypes must beat label texts (margin loss only)", low=0)
     regulariser_margin: float = setting(0.1, "m' of the regulariser", low=0)
     margin_min: float = setting(0.1, "gamma_min", low=0)
     margin_max: float = setting(0.3, "gamma_max", low=0)
