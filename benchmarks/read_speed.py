@@ -92,9 +92,8 @@ def timed(
 def report(options: argparse.Namespace, steps: list[dict[str, Any]]) -> None:
     print(f"{'step':16} {'seconds':>9} {'cpu s':>9} {'texts/s':>11} {'peak GB':>8}")
     for row in steps:
-        print(
-            f"{row['step']:16} {row['seconds']:9.2f} {row['cpu_s']:9.2f} {row['texts_per_s']:11,.0f} {row['peak_gb']:8.2f}"
-        )
+        timings = f"{row['seconds']:9.2f} {row['cpu_s']:9.2f} {row['texts_per_s']:11,.0f}"
+        print(f"{row['step']:16} {timings} {row['peak_gb']:8.2f}")
     sizes = {name: getattr(options, name) for name in ("queries", "labels", "per_query", "words", "max_tokens")}
     machine = {"cpu_cores": os.cpu_count(), "python": platform.python_version()}
     tokenizer = "given" if options.tokenizer else "made up"

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from primexmc.config import DataSettings
 from primexmc.data.corpus import Corpus, DataWarning, Split
@@ -73,6 +78,7 @@ def test_tabs_and_semicolons_between_cells(write: Write) -> None:
         ),
         ("text,tags\na,b\n", r'no column "labels"; its columns are text, tags\..*--set data\.labels_column=NAME'),
         (b"text,labels\na,b\nf\xfcr,c\n", r"line 3: not UTF-8"),
+        ("text,labels\ra,b\rc,d\r", r"line 1: broken row"),
         (b"PK\x03\x04\x00\x00", r"line 1: a zero byte"),
     ],
 )
@@ -266,6 +272,19 @@ def test_parquet_with_lists_or_text(tmp_path: Path) -> None:
     assert labels_of(whole, "test") == [{"a, b", "c"}]
 
 
+def test_other_columns_of_a_parquet_file_are_not_read(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    columns = {"body": ["x"], "tags": ["a|b"], "image": [b"\x00" * 100], "text": ["no"]}
+    parquet.write_table(pyarrow.table(columns), path)
+    corpus = Corpus.load(path, settings=DataSettings(text_column="body", labels_column="tags"))
+    assert list(corpus.split("train").texts) == ["x"]
+    assert labels_of(corpus) == [{"a", "b"}]
+    with pytest.raises(UserError, match=r'a\.parquet: no column "labels"; its columns are body, tags, image, text'):
+        Corpus.load(path)
+
+
 def test_a_parquet_file_that_is_none(write: Write) -> None:
     pytest.importorskip("pyarrow")
     with pytest.raises(UserError, match=r"a\.parquet: not a Parquet file"):
@@ -294,6 +313,8 @@ def test_data_sets_by_duck_type() -> None:
     train = DuckDataset([{"text": "x", "labels": ["a", "b"]}, {"text": "y", "labels": ["b"]}])
     test = DuckDataset([{"text": "z", "labels": ["a"]}])
     assert labels_of(Corpus.load(train)) == [{"a", "b"}, {"b"}]
+    arrays = DuckDataset([{"text": "x", "labels": np.array([3, 4])}, {"text": "y", "labels": np.int64(4)}])
+    assert labels_of(Corpus.load(arrays)) == [{"3", "4"}, {"4"}]
     assert labels_of(Corpus.load(test, single_file_as="test"), "test") == [{"a"}]
     corpus = Corpus.load({"train": train, "test": test, "extra": test})
     assert labels_of(corpus, "test") == [{"a"}]
@@ -303,10 +324,11 @@ def test_data_sets_by_duck_type() -> None:
 def test_class_numbers_get_their_names() -> None:
     names = Feature(names=["a", "b"])
     several = DuckDataset([{"text": "x", "labels": [1, 0]}], {"labels": Feature(feature=names)})
-    single = DuckDataset([{"text": "x", "labels": 1}, {"text": "y", "labels": None}], {"labels": names})
+    rows = [{"text": "x", "labels": np.int64(1)}, {"text": "y", "labels": None}, {"text": "z", "labels": -1}]
+    single = DuckDataset(rows, {"labels": names})
     assert labels_of(Corpus.load(several)) == [{"a", "b"}]
-    with pytest.warns(DataWarning, match="the data set: 2 queries, 1 with no labels"):
-        assert labels_of(Corpus.load(single)) == [{"b"}, set()]
+    with pytest.warns(DataWarning, match="the data set: 3 queries, 2 with no labels"):
+        assert labels_of(Corpus.load(single)) == [{"b"}, set(), set()]
 
 
 @pytest.mark.parametrize(
@@ -321,3 +343,24 @@ def test_class_numbers_get_their_names() -> None:
 def test_what_is_no_data_set(source: Any, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         Corpus.load(source)
+
+
+# --- whatever csv.writer writes ---------------------------------------------------------------------------------------
+
+CELL = st.text(alphabet=st.sampled_from(list("ab,;\t|\"'\n é\u2028")), max_size=8)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(CELL, CELL), min_size=1, max_size=5))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    rows = [("x", "y"), *rows]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["text", "labels"])
+        writer.writerows(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        corpus = Corpus.load(path, settings=DataSettings(separator="|"))
+    assert list(corpus.split("train").texts) == [text.strip() for text, _ in rows]
+    assert labels_of(corpus) == [{piece.strip() for piece in cell.split("|")} - {""} for _, cell in rows]

@@ -23,7 +23,7 @@ def cell_text(value: Any, place: str) -> str:
     """A cell as one text, whatever type it came in."""
     if isinstance(value, str):
         return value.strip().lstrip(_LISTED)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple, set, frozenset)):
         return "".join(_LISTED + _label_text(piece, place).replace(_LISTED, " ") for piece in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,13 @@ class Table:
         return f"{self.place}, {self.unit} {line}"
 
 
-def open_table(path: Path) -> Table:
-    """A table by the file's extension."""
+def open_table(path: Path, wanted: Container[str]) -> Table:
+    """A table by the file's extension; where columns can be read alone, only the wanted ones are."""
     kind = without_suffixes(path)[1]
     if kind in (".csv", ".tsv"):
         return _delimited(path, "\t" if kind == ".tsv" else ",")
     if kind == ".parquet":
-        return _parquet(path)
+        return _parquet(path, wanted)
     return _json_lines(path)
 
 
@@ -99,7 +99,7 @@ def _json_lines(path: Path) -> Table:
     return Table(str(path), columns, itertools.chain(peeked, rows))
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, wanted: Container[str]) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -109,15 +109,17 @@ def _parquet(path: Path) -> Table:
         file = pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise UserError(f"{path}: not a Parquet file, or a broken one ({error}).") from None
-    return Table(str(path), list(file.schema_arrow.names), _parquet_rows(file, path), "row")
+    columns = list(file.schema_arrow.names)
+    rows = _parquet_rows(file, path, [column for column in columns if column in wanted])
+    return Table(str(path), columns, rows, "row")
 
 
-def _parquet_rows(file: Any, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parquet_rows(file: Any, path: Path, columns: list[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     import pyarrow
 
     row = 0
     try:
-        for batch in file.iter_batches(batch_size=8192):
+        for batch in file.iter_batches(batch_size=8192, columns=columns):
             for values in batch.to_pylist():
                 yield row, values
                 row += 1
@@ -136,9 +138,8 @@ def _class_names(dataset: Any, column: str) -> list[str] | None:
 def _with_names(values: Mapping[str, Any], named: Mapping[str, list[str]]) -> dict[str, Any]:
     changed = dict(values)
     for column, names in named.items():
-        value = changed.get(column)
-        if isinstance(value, int):
-            changed[column] = names[value]
-        elif value is not None:
-            changed[column] = [names[number] for number in value]
+        numbers = changed.get(column)
+        if numbers is not None:
+            listed = numbers if isinstance(numbers, Iterable) else [numbers]
+            changed[column] = [names[number] for number in listed if number >= 0]  # -1 says that it is not known
     return changed

@@ -12,8 +12,9 @@ from typing import Any, Literal
 from ..config import DataSettings
 from ..errors import UserError, did_you_mean
 from .cells import LabelIndex, cell_text, find_separator, pieces
-from .corpus import Corpus, DataWarning, Labels, Split
-from .fields import as_text, say_textless_labels, title_and_content
+from .corpus import Corpus, DataWarning, Split
+from .fields import as_text, title_and_content
+from .label_table import LABEL_COLUMNS, read_label_table
 from .lines import COMPRESSIONS, without_suffixes
 from .sources import TABLE_SUFFIXES, Table, dataset_table, open_table
 from .splits import SplitBuilder
@@ -44,13 +45,13 @@ def read_table_directory(directory: Path, settings: DataSettings) -> Corpus:
     if "train" not in files and "test" not in files:
         there = ", ".join(path.name for path in files.values())
         raise UserError(f"{directory}: it holds {there} but no train and no test file.")
-    tables = {part: open_table(path) for part, path in files.items()}
+    tables = {part: open_table(path, _columns(settings)) for part, path in files.items()}
     return _read(tables, directory.resolve().name, settings)
 
 
 def read_table_file(path: Path, settings: DataSettings, part: Literal["train", "test"]) -> Corpus:
     """One table, as train or test."""
-    return _read({part: open_table(path)}, without_suffixes(path)[0], settings)
+    return _read({part: open_table(path, _columns(settings))}, without_suffixes(path)[0], settings)
 
 
 def read_dataset(source: Any, settings: DataSettings, part: Literal["train", "test"]) -> Corpus:
@@ -67,7 +68,7 @@ def read_dataset(source: Any, settings: DataSettings, part: Literal["train", "te
 
 def _read(tables: Mapping[str, Table], name: str, settings: DataSettings) -> Corpus:
     """All tables of a corpus; without a table of labels, the names in the cells are the labels."""
-    labels = _read_labels(tables["labels"]) if "labels" in tables else None
+    labels = read_label_table(tables["labels"]) if "labels" in tables else None
     index, hint = LabelIndex(labels), ""
     queries: dict[str, _Queries] = {}
     for part in ("train", "val", "test"):
@@ -78,7 +79,7 @@ def _read(tables: Mapping[str, Table], name: str, settings: DataSettings) -> Cor
                 num_in_train = len(index)
     if "train" in queries and labels is None and len(index) > num_in_train:
         _say_new_labels(queries["train"].table.place, len(index) - num_in_train)
-    labels = labels or index.grown()
+    labels = index.grown() if labels is None else labels
     splits: dict[str, Split] = {part: split.builder.finish(len(labels)) for part, split in queries.items()}
     return Corpus(name, labels, splits.get("train"), splits.get("val"), splits.get("test"))
 
@@ -114,6 +115,11 @@ def _read_queries(table: Table, settings: DataSettings) -> _Queries:
     return _Queries(table, builder, cells.finish(), lines)
 
 
+def _columns(settings: DataSettings) -> set[str]:
+    """All columns that may be asked for."""
+    return {settings.text_column, settings.labels_column, *LABEL_COLUMNS}
+
+
 def _text_column(table: Table, wanted: str) -> str | None:
     """The column of the text, or None where title and content make the text."""
     if wanted == DataSettings().text_column and wanted not in table.columns and "title" in table.columns:
@@ -130,32 +136,6 @@ def _column(table: Table, wanted: str, setting: str) -> str:
         f'{table.place}: no column "{wanted}"; its columns are {", ".join(table.columns)}.'
         f"{did_you_mean(wanted, table.columns)} Name the right one with --set data.{setting}=NAME."
     )
-
-
-def _read_labels(table: Table) -> Labels:
-    name_column = next((column for column in ("name", "title") if column in table.columns), None)
-    if name_column is None and "uid" not in table.columns:
-        listed = ", ".join(table.columns)
-        raise UserError(f"{table.place}: no column uid, name or title; its columns are {listed}.")
-    uids, names, texts = TextsBuilder(), TextsBuilder(), TextsBuilder()
-    seen: dict[str, int] = {}
-    for line, row in table.rows:
-        place = table.at(line)
-        uid, name = (as_text(row.get(key), key, place).strip() for key in ("uid", name_column or "uid"))
-        uid = uid or name
-        if not uid:
-            raise UserError(f"{place}: a label with neither uid nor name.")
-        if seen.setdefault(uid, line) != line:
-            raise UserError(f'{place}: label uid "{uid}" was already on {table.unit} {seen[uid]}; uids must differ.')
-        uids.add(uid)
-        names.add(name)
-        text = as_text(row.get("text"), "text", place).strip()
-        texts.add(text or f"{name} {as_text(row.get('content'), 'content', place).strip()}".strip())
-    if not seen:
-        raise UserError(f"{table.place}: no labels in it; expected one a line below the header.")
-    labels = Labels(uids.finish(), names.finish(), texts.finish())
-    say_textless_labels(labels, table.place)
-    return labels
 
 
 def _say_new_labels(place: str, count: int) -> None:
