@@ -5,6 +5,7 @@ Shapes: N texts, D dimensions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..data.tokens import RaggedTokens, cutting, tokenise_once
+from ..data.cutter import Cutter
+from ..data.tokens import RaggedTokens
 from .encoder import TextEncoder
 from .token_batch import TokenBatch
 
@@ -41,12 +43,15 @@ class TextReader:
 
     def __init__(self, encoder: TextEncoder, max_tokens: int, prefix: str) -> None:
         self.encoder, self.prefix = encoder, prefix
-        self.cutter = cutting(encoder.tokenizer, max_tokens, add_special_tokens=encoder.add_special_tokens)
+        self.cutter = Cutter(encoder.tokenizer, max_tokens, encoder.add_special_tokens)
 
     def encode(self, texts: Sequence[str], device: torch.device, *, bf16: bool) -> Tensor:
         """Un-normalised h_ND."""
-        special = self.encoder.add_special_tokens
-        tokens = tokenise_once(texts, self.cutter, prefix=self.prefix, add_special_tokens=special)
+        rows = self.cutter.encode([self.prefix + text for text in texts])
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(offsets[-1]))
+        tokens = RaggedTokens(ids, offsets)
         blocks = list(encode_tokens(self.encoder, tokens, device, bf16=bf16))
         return torch.cat(blocks) if blocks else torch.zeros(0, self.encoder.dim, device=device)
 
