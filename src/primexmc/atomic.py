@@ -14,7 +14,8 @@ from pathlib import Path
 def replace_directory(path: Path, discard: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yields a new directory beside `path` that takes its place at the end.
 
-    Whatever else lay in the old one comes along, except what `discard` names. When the body fails, what was at `path` is untouched.
+    Whatever else lay in the old one comes along, except what `discard` names. When the body fails, what was at `path`
+    is untouched.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{path.name}.new-", dir=path.parent))

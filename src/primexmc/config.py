@@ -32,7 +32,9 @@ class DataSettings:
     separator: str = setting("auto", 'what separates labels within a cell: "auto", "|" or ";", or any other string')
     query_tokens: int = setting(64, "queries are cut after so many tokens", low=1)
     label_tokens: int = setting(32, "label texts are cut after so many tokens", low=1)
-    validation_fraction: float = setting(0.05, "share of train held out, by hash of uid, when there is no val split", low=0, high=0.5)
+    validation_fraction: float = setting(
+        0.05, "share of train held out, by hash of uid, when there is no val split", low=0, high=0.5
+    )
     validation_max: int = setting(5000, "the held-out part is never larger than this", low=0)
     propensity_a: float = setting(0.55, "A of the propensity model (Jain et al. 2016), for sampling and for metrics")
     propensity_b: float = setting(1.5, "B of the propensity model", low=0)
@@ -61,10 +63,16 @@ class PrototypeSettings:
     width: int = setting(1024, "width of the feed-forward layer", low=1)
     dropout: float = setting(0.1, "dropout inside the network", low=0, high=0.95)
     normalise_text: bool = setting(False, "let the label text enter with length 1")
-    centroid_mode: Literal["epoch", "ema"] = setting("epoch", "exact mean at each refresh, or moving average after each step")
+    centroid_mode: Literal["epoch", "ema"] = setting(
+        "epoch", "exact mean at each refresh, or moving average after each step"
+    )
     ema_decay: float = setting(0.95, "alpha of the moving average", low=0, high=1)
-    drop_centroid: float = setting(0.1, "chance that a label goes without its centroid in a training step", low=0, high=1)
-    drop_free_vector: float = setting(0.1, "chance that a label goes without its free vector in a training step", low=0, high=1)
+    drop_centroid: float = setting(
+        0.1, "chance that a label goes without its centroid in a training step", low=0, high=1
+    )
+    drop_free_vector: float = setting(
+        0.1, "chance that a label goes without its free vector in a training step", low=0, high=1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +85,12 @@ class SamplingSettings:
     smallest_cluster: int = setting(4, "cluster size after the first refresh", low=1)
     largest_cluster: int = setting(1024, "cluster size at the end", low=1)
     growth: tuple[float, ...] = setting(
-        (1 / 30, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 5 / 12, 1 / 2, 2 / 3), "shares of training after which the cluster size doubles"
+        (1 / 30, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 5 / 12, 1 / 2, 2 / 3),
+        "shares of training after which the cluster size doubles",
     )
-    refresh: float = setting(1 / 60, "share of training between refreshes of clusters and centroids; at least an epoch", low=0, high=1)
+    refresh: float = setting(
+        1 / 60, "share of training between refreshes of clusters and centroids; at least an epoch", low=0, high=1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +193,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such settings file; expected a TOML file with sections like [training].") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a TOML file ({error}); expected sections like [training] with lines like epochs = 3.") from None
+        raise UserError(
+            f"{path}: not a TOML file ({error}); expected sections like [training] with lines like epochs = 3."
+        ) from None
 
 
 def parse_overrides(assignments: Iterable[str]) -> dict[str, Any]:

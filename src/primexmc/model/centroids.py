@@ -25,7 +25,9 @@ class Centroids:
 
     @classmethod
     def empty(cls, num_labels: int, dim: int, device: torch.device) -> Centroids:
-        return cls(torch.zeros(num_labels, dim, device=device), torch.zeros(num_labels, dtype=torch.bool, device=device))
+        return cls(
+            torch.zeros(num_labels, dim, device=device), torch.zeros(num_labels, dtype=torch.bool, device=device)
+        )
 
     def set_to_mean(self, blocks: Iterable[Tensor], positives: csr_matrix) -> None:
         """Exact means, in place. The blocks hold the rows of h_ND (normalised) in the order of the matrix's rows."""

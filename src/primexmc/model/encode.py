@@ -33,7 +33,7 @@ def _encode_batch(encoder: TextEncoder, batch: TokenBatch, bf16: bool) -> Tensor
     was_training = encoder.training
     encoder.eval()
     with autocast(batch.device, bf16):
-        h_BD = encoder(batch).float()
+        h_BD: Tensor = encoder(batch).float()
     encoder.train(was_training)
     return h_BD
 

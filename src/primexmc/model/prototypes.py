@@ -41,7 +41,8 @@ class LabelPrototypeNetwork(nn.Module):
         wide = self._drop(functional.gelu(self.widen(x_M3D)))
         x_M3D = self.norm_feed_forward(x_M3D + self._drop(self.narrow(wide)))
         share_M3 = has_M3 / has_M3.sum(dim=1, keepdim=True)
-        return (x_M3D * share_M3[:, :, None]).sum(dim=1)
+        z_MD: Tensor = (x_M3D * share_M3[:, :, None]).sum(dim=1)
+        return z_MD
 
     def _attend(self, x_M3D: Tensor, has_M3: Tensor) -> Tensor:
         M, tokens, D = x_M3D.shape
@@ -50,7 +51,8 @@ class LabelPrototypeNetwork(nn.Module):
         scores_MH33 = q_MH3d @ k_MH3d.transpose(-1, -2) / (D // self.heads) ** 0.5
         scores_MH33 = scores_MH33.masked_fill(~has_M3[:, None, None, :], float("-inf"))
         attention_MH33 = self._drop(scores_MH33.softmax(dim=-1))
-        return self.out((attention_MH33 @ v_MH3d).transpose(1, 2).reshape(M, tokens, D))
+        attended_M3D: Tensor = self.out((attention_MH33 @ v_MH3d).transpose(1, 2).reshape(M, tokens, D))
+        return attended_M3D
 
     def _drop(self, x: Tensor) -> Tensor:
         return functional.dropout(x, self.dropout, self.training) if self.dropout > 0 else x

@@ -57,7 +57,9 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
     network = PrimeNetwork(encoder, settings.prototypes, tensors["free_vector_of_L"])
     missing = network.load_state_dict(tensors, strict=False)
     if missing.unexpected_keys or any(not name.startswith("encoder.") for name in missing.missing_keys):
-        raise UserError(f"{path}: network.safetensors does not fit the settings in {DESCRIPTION}; train or copy the model again.")
+        raise UserError(
+            f"{path}: network.safetensors does not fit the settings in {DESCRIPTION}; train or copy the model again."
+        )
     return PrimeModel(
         settings=settings,
         labels=labels,
@@ -76,15 +78,24 @@ def read_description(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise UserError(f"{path}: no such model; expected a directory written by `primexmc train ... --out {path}`.")
     if not file.is_file():
-        hint = " It holds an unfinished training: `primexmc train ... --resume` continues it." if (path / "training").exists() else ""
-        raise UserError(f"{path}: not a model directory (no {DESCRIPTION} in it); expected one written by `primexmc train`.{hint}")
+        hint = (
+            " It holds an unfinished training: `primexmc train ... --resume` continues it."
+            if (path / "training").exists()
+            else ""
+        )
+        raise UserError(
+            f"{path}: not a model directory (no {DESCRIPTION} in it); expected one written by `primexmc train`.{hint}"
+        )
     try:
         description: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         version = description["format_version"]
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{file}: damaged, not the JSON of a model; train or copy the model again.") from None
     if version != FORMAT_VERSION:
-        raise UserError(f"{file}: format version {version}, but this primexmc reads version {FORMAT_VERSION}; install the version that wrote it.")
+        raise UserError(
+            f"{file}: format version {version}, but this primexmc reads version {FORMAT_VERSION}; "
+            "install the version that wrote it."
+        )
     return description
 
 

@@ -48,7 +48,8 @@ class TransformerEncoder(TextEncoder):
         return h_BD[torch.argsort(order).to(h_BD.device, non_blocking=True)]
 
     def _pooled(self, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
-        hidden_BSD = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long()).last_hidden_state.float()
+        output = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long())
+        hidden_BSD: Tensor = output.last_hidden_state.float()
         if self.pooling == "cls":
             return hidden_BSD[:, 0]
         mask_BS1 = mask_BS[:, :, None].float()

@@ -10,7 +10,11 @@ from ..errors import UserError, did_you_mean
 
 
 def preset_names() -> list[str]:
-    return sorted(entry.name.removesuffix(".toml") for entry in resources.files(__name__).iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in resources.files(__name__).iterdir()
+        if entry.name.endswith(".toml")
+    )
 
 
 def preset_text(name: str) -> str:

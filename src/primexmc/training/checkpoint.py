@@ -1,6 +1,7 @@
 """Checkpoints: safetensors and JSON in a directory that is complete or not there.
 
-`training/checkpoint-<step>/` under the output; the newest one counts and the older ones are removed after it is written.
+`training/checkpoint-<number>/` under the output; the newest one counts, and the older ones are removed after it is
+written.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def load_checkpoint(place: Path) -> Checkpoint | None:
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise UserError(f"{found[-1]}: the checkpoint is damaged ({error}); train again with --overwrite.") from None
     if version != FORMAT_VERSION:
-        raise UserError(f"{found[-1]}: format version {version}, this primexmc reads {FORMAT_VERSION}; train again with --overwrite.")
+        raise UserError(
+            f"{found[-1]}: format version {version}, this primexmc reads {FORMAT_VERSION}; "
+            "train again with --overwrite."
+        )
     return Checkpoint(tensors, numbers, run)
 
 

@@ -83,17 +83,24 @@ class Log:
     def _line(self, state: TrainingState, numbers: dict[str, float]) -> str:
         assert self.phase is not None
         steps, schedule = max(state.step - self._first_step, 1), self.phase.schedule
+        epoch = min(state.step // schedule.steps_per_epoch, self.phase.last_epoch)
         done_s = time.perf_counter() - self._begun
         left_s = (self.phase.last_epoch * schedule.steps_per_epoch - state.step) * done_s / steps
         return (
-            f"{self.phase.name}  epoch {min(state.step // schedule.steps_per_epoch, self.phase.last_epoch)}/{self.phase.last_epoch}"
-            f"  loss {numbers['loss']:.4f}  violators {100 * numbers['violators']:.1f}%  {numbers['queries_per_s']:,.0f} queries/s"
+            f"{self.phase.name}  epoch {epoch}/{self.phase.last_epoch}  loss {numbers['loss']:.4f}"
+            f"  violators {100 * numbers['violators']:.1f}%  {numbers['queries_per_s']:,.0f} queries/s"
             f"  {numbers['memory_gib']:.1f} GiB  {_clock(left_s)} left"
         )
 
     def _write(self, state: TrainingState, kind: str, numbers: dict[str, float]) -> None:
         assert self.phase is not None
-        place = {"phase": kind, "run": self.phase.name, "epoch": state.epoch, "step": state.step, "seconds": state.seconds}
+        place = {
+            "phase": kind,
+            "run": self.phase.name,
+            "epoch": state.epoch,
+            "step": state.step,
+            "seconds": state.seconds,
+        }
         row: dict[str, Any] = place | {name: _rounded(value) for name, value in numbers.items()}
         with self.file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(row) + "\n")

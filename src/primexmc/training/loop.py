@@ -29,7 +29,7 @@ SELECTED_BY = "nDCG@5"
 
 
 def run_phase(phase: Phase, state: TrainingState, log: Log, validate: Validate, save: Callable[[], None]) -> None:
-    """Trains until `phase.last_epoch`; `save` is called after every step and decides itself when a checkpoint is due."""
+    """Trains until `phase.last_epoch`; `save` is called after every step and decides itself whether one is due."""
     settings, schedule = phase.settings, phase.schedule
     objective = Objective(settings.loss, prototypes=settings.prototypes.enabled)
     maker = BatchMaker(phase.data, settings, state.device)
@@ -85,7 +85,7 @@ def _step(phase: Phase, state: TrainingState, objective: Objective, batch: Batch
     q_QD, l_MD = functional.normalize(h_QD.float(), dim=1), functional.normalize(h_MD.float(), dim=1)
     loss, stats = objective(q_QD, l_MD, z_MD, batch.positives, batch.positives_transposed)
     state.optimiser.zero_grad(set_to_none=True)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     state.optimiser.step()
     with torch.no_grad():
         q_QD = q_QD.detach()

@@ -41,7 +41,8 @@ class Saver:
         unfinished = has_checkpoint(self.folder)
         if unfinished and not resume and not overwrite:
             raise UserError(
-                f"{self.place}: holds an unfinished training; add --resume to continue it, or --overwrite to start afresh."
+                f"{self.place}: holds an unfinished training; "
+                "add --resume to continue it, or --overwrite to start afresh."
             )
         if unfinished and resume:
             self._loaded = load_checkpoint(self.folder)
@@ -84,7 +85,10 @@ class Saver:
         assert self._loaded is not None
         run = self._loaded.run
         if run["corpus"] != self.identity["corpus"]:
-            raise UserError(f"{self.place}: the unfinished training is of other data; give it the data it began with, or --overwrite.")
+            raise UserError(
+                f"{self.place}: the unfinished training is of other data; "
+                "give it the data it began with, or --overwrite."
+            )
         for section, values in self.identity["settings"].items():
             for name, value in values.items():
                 before = run["settings"].get(section, {}).get(name)
@@ -98,12 +102,13 @@ class Saver:
     @contextmanager
     def catching_interrupts(self) -> Iterator[None]:
         """Ctrl-C and SIGTERM stop after the step; a second one stops at once."""
+
         def stop(number: int, frame: FrameType | None) -> None:
             if self._stop:
                 raise KeyboardInterrupt
             self._stop = True
 
-        previous: dict[int, Any] = {}
+        previous: dict[signal.Signals, Any] = {}
         try:
             for number in (signal.SIGINT, signal.SIGTERM):
                 previous[number] = signal.signal(number, stop)

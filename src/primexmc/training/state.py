@@ -79,9 +79,7 @@ class TrainingState:
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Puts everything back as `tensors` and `numbers` found it."""
         self.network.load_state_dict(_below(tensors, "network."))
-        self.best = Best(
-            numbers["best_score"], numbers["best_epoch"], numbers["best_scores"], _below(tensors, "best.")
-        )
+        self.best = Best(numbers["best_score"], numbers["best_epoch"], numbers["best_scores"], _below(tensors, "best."))
         self._restore_optimiser(_below(tensors, "optimiser."))
         self.centroids.c_LD.copy_(tensors["centroids"])
         self.centroids.has_L.copy_(tensors["has_centroid"])

@@ -155,7 +155,9 @@ class _Run:
     def _introduce(self, resume: bool) -> None:
         train, labels = self.full.split("train"), len(self.full.labels)
         held_out = "" if self.corpus.val is None else f", {len(self.corpus.val):,} held out for validation"
-        self.log.say(f"{self.full.name}: {len(train):,} training queries, {labels:,} labels{held_out}; on {self.device}")
+        self.log.say(
+            f"{self.full.name}: {len(train):,} training queries, {labels:,} labels{held_out}; on {self.device}"
+        )
         if self.derived:
             shown = "  ".join(f"{key}={value}" for key, value in self.derived.items())
             self.log.say(f"derived from data and hardware: {shown}")
