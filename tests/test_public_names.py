@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,10 @@ SUBMODULES = ["primexmc.training.train", "primexmc.evaluation.evaluate", "primex
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    """What the code prints in a Python of its own, whether or not the package is installed."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(primexmc.__file__).parents[1])}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
 
 
 def test_import_needs_no_torch_and_no_numpy() -> None:
