@@ -12,11 +12,14 @@ from typing import Any, Literal
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..errors import UserError
 from .encoder import TextEncoder
 from .token_batch import TokenBatch
 
+# Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
+ATTENTION_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Enough tokens in a group to keep the device busy; more groups pad less.
 TOKENS_PER_GROUP = {"cpu": 2048, "cuda": 16384}
 MAX_GROUPS = {"cpu": 1024, "cuda": 8}
@@ -48,7 +51,8 @@ class TransformerEncoder(TextEncoder):
         return h_BD[torch.argsort(order).to(h_BD.device, non_blocking=True)]
 
     def _pooled(self, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
-        output = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long())
+        with sdpa_kernel(ATTENTION_KERNELS):
+            output = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long())
         hidden_BSD: Tensor = output.last_hidden_state.float()
         if self.pooling == "cls":
             return hidden_BSD[:, 0]
