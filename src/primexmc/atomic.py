@@ -1,4 +1,4 @@
-"""Directories that appear whole or not at all: written aside, flushed to disk, then renamed."""
+"""Directories and files that appear whole or not at all: written aside, flushed to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from .errors import UserError
 
 
 @contextmanager
@@ -27,6 +29,28 @@ def replace_directory(path: Path, discard: tuple[str, ...] = ()) -> Iterator[Pat
         _swap(new, path)
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yields the name of a file to write, which takes the place of `path` at the end; a device is written as it is."""
+    if path.is_dir():
+        raise UserError(f"{path}: a directory; expected the name of a file to write.")
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.new-", dir=path.parent)
+    os.close(descriptor)
+    new = Path(name)
+    try:
+        yield new
+        new.chmod(0o666 & ~_umask())
+        _flush(new)
+        os.replace(new, path)
+        _flush(path.parent)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _swap(new: Path, path: Path) -> None:

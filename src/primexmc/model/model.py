@@ -74,13 +74,15 @@ class PrimeModel:
         return self._index.search(torch.from_numpy(h_QD).to(self.device), top, filtered)
 
     def predict(self, texts: Sequence[str], top: int = 5) -> list[list[Prediction]]:
-        """For each text its best labels, best first."""
+        """For each text its best labels, best first; for a text without a word, none."""
         if top < 1:
             raise UserError(f"top is at least 1, not {top}.")
         ids_QK, scores_QK = self.search(self.encode(texts), top)
         return [
             [self._prediction(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0]
-            for ids, scores in zip(ids_QK.tolist(), scores_QK.tolist(), strict=True)
+            if text and not text.isspace()
+            else []
+            for text, ids, scores in zip(texts, ids_QK.tolist(), scores_QK.tolist(), strict=True)
         ]
 
     def _prediction(self, label: int, score: float) -> Prediction:

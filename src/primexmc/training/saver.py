@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import UserError
-from ..model.storage import refuse_other_directory
+from ..model.description import refuse_other_directory
 from .checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
 from .state import TrainingState
 

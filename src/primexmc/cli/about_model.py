@@ -1,0 +1,51 @@
+"""A model's description, for `primexmc info`; its tensors stay where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..config import Settings
+from ..model.description import DESCRIPTION, read_description
+
+SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "R@100")
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """What stands in the directory."""
+    description = read_description(path)
+    settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
+    return {
+        "model": str(path),
+        "labels": description["num_labels"],
+        "dimensions": description["dim"],
+        "train_queries": description["num_train_queries"],
+        "encoder": settings.encoder.name,
+        **description["facts"],
+        "bytes": sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+        "settings": _unlike_the_defaults(settings),
+    }
+
+
+def model_text(facts: dict[str, Any]) -> str:
+    scores = facts.get("validation") or {}
+    shown = [f"{name} {scores[name]:.1f}" for name in SHOWN if name in scores]
+    labels, dim, megabytes = facts["labels"], facts["dimensions"], facts["bytes"] / 1e6
+    lines = [
+        f"{facts['model']}: {labels:,} labels, {dim} dimensions, {megabytes:,.1f} MB",
+        f"  encoder {facts['encoder']}, trained on {facts['train_queries']:,} queries of {facts.get('corpus', '?')} "
+        f"for {facts.get('epochs', '?')} epochs in {facts.get('train_s', 0):,.0f} s",
+        f"  validation, in percent: {'  '.join(shown) or 'none'}",
+        "  settings unlike the defaults:",
+    ]
+    return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
+
+
+def _unlike_the_defaults(settings: Settings) -> dict[str, Any]:
+    default = Settings().to_dict()
+    return {
+        f"{section}.{name}": value
+        for section, values in settings.to_dict().items()
+        for name, value in values.items()
+        if value != default[section][name]
+    }

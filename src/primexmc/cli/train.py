@@ -1,0 +1,67 @@
+"""`primexmc train`: data in, a model directory out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import add_settings_options, chosen_settings
+
+if TYPE_CHECKING:
+    from ..model.model import PrimeModel
+
+SHOWN = ("P@1", "P@5", "nDCG@5", "PSP@5", "R@100")
+SENTENCE = "train a model on data and write it to a directory"
+EPILOG = """DATA is a CSV, TSV, JSONL or Parquet file with the columns text and labels, a directory of such files (train,
+val, test, labels), or a directory in a layout of the Extreme Classification Repository; docs/data.md tells more.
+Settings that nobody names follow from the data and the machine, and are printed.
+
+examples:
+  primexmc train products.csv --out my-model
+  primexmc train products.csv --out my-model --set data.text_column=title --set training.epochs=30
+  primexmc train LF-AmazonTitles-131K --out my-model --preset lf-amazontitles-131k
+
+Ctrl-C stops and saves; the same command with --resume continues."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="a file or a directory to train on")
+    parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="directory to write the model to")
+    add_settings_options(parser)
+    parser.add_argument("--resume", action="store_true", help="continue a training that was stopped")
+    parser.add_argument("--overwrite", action="store_true", help="replace the model or unfinished training in MODEL")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors and notes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings, values = chosen_settings(arguments)
+    from ..data.corpus import Corpus
+    from ..training.train import train
+
+    model = train(
+        Corpus.load(arguments.data, settings=settings.data),
+        arguments.preset,
+        values,
+        config=arguments.config,
+        out=arguments.out,
+        resume=arguments.resume,
+        overwrite=arguments.overwrite,
+        quiet=arguments.quiet,
+    )
+    if not arguments.quiet:
+        print(_summary(model, arguments.data, arguments.out))
+    return 0
+
+
+def _summary(model: PrimeModel, data: str, place: Path) -> str:
+    """Where the model is, how good it is, and what to do next."""
+    scores = model.facts["validation"]
+    shown = "  ".join(f"{name} {scores[name]:.1f}" for name in SHOWN if name in scores)
+    lines = [f"The model is in {place} ({model.facts['epochs']} epochs, {model.facts['train_s']:.0f} s)."]
+    if shown:
+        lines.append(f"On validation, in percent: {shown}")
+    lines.append(f"Try it: primexmc predict {place}    (type a text, then Enter; Ctrl-D ends)")
+    if Path(data).is_dir():
+        lines.append(f"Test it: primexmc evaluate {place} {data}")
+    return "\n".join(lines)
