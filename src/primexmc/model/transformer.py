@@ -14,9 +14,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..errors import UserError
+from .attention_mask import attention_mask, mask_kind
 from .encoder import TextEncoder
-from .token_batch import TokenBatch
+from .hugging_face import read_hugging_face
+from .token_batch import TokenBatch, to_device
 
 # Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
 ATTENTION_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -37,7 +38,7 @@ class TransformerEncoder(TextEncoder):
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        self.pooling = pooling
+        self.pooling, self.mask_kind = pooling, mask_kind(transformer)
         self.dim = int(transformer.config.hidden_size)
         self.pad_id = int(tokenizer.pad_token_id or 0)
 
@@ -48,11 +49,11 @@ class TransformerEncoder(TextEncoder):
             return torch.zeros(0, self.dim, device=batch.device)
         h_BD = torch.cat([self._pooled(*batch.padded(rows, self.pad_id)) for rows in groups])
         order = torch.cat([torch.from_numpy(rows) for rows in groups])
-        return h_BD[torch.argsort(order).to(h_BD.device, non_blocking=True)]
+        return h_BD[to_device(torch.argsort(order), h_BD.device)]
 
     def _pooled(self, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
         with sdpa_kernel(ATTENTION_KERNELS):
-            output = self.transformer(input_ids=ids_BS, attention_mask=mask_BS.long())
+            output = self.transformer(input_ids=ids_BS, attention_mask=attention_mask(mask_BS, self.mask_kind))
         hidden_BSD: Tensor = output.last_hidden_state.float()
         if self.pooling == "cls":
             return hidden_BSD[:, 0]
@@ -68,35 +69,7 @@ class TransformerEncoder(TextEncoder):
     @classmethod
     def from_source(cls, source: str, pooling: Literal["mean", "cls"], dropout: float) -> TransformerEncoder:
         """From a directory or a Hugging Face name; `dropout` below 0 keeps the encoder's own."""
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-        try:
-            config = AutoConfig.from_pretrained(source)
-            _set_dropout(config, dropout)
-            tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
-            transformer = AutoModel.from_pretrained(source, config=config, dtype=torch.float32)
-        except (OSError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise UserError(
-                f'encoder.name "{source}": no encoder could be loaded ({reason}); expected "static", a directory with '
-                "config.json, tokenizer and weights, or the name of a Hugging Face model."
-            ) from error
-        return cls(_without_pooler(transformer), tokenizer, pooling)
-
-
-def _without_pooler(transformer: Any) -> Any:
-    """BERT's pooler is never used here; left in, it would be trained on nothing and saved."""
-    if getattr(transformer, "pooler", None) is not None:
-        transformer.pooler = None
-    return transformer
-
-
-def _set_dropout(config: Any, dropout: float) -> None:
-    if dropout < 0:
-        return
-    for name in vars(config):
-        if name.endswith(("dropout", "dropout_prob")) and isinstance(getattr(config, name), float):
-            setattr(config, name, dropout)
+        return cls(*read_hugging_face(source, dropout), pooling)
 
 
 def _write_sentence_transformers_files(directory: Path, dim: int, pooling: str) -> None:
