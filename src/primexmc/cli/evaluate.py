@@ -10,8 +10,8 @@ from pathlib import Path
 from .options import add_device_option, add_set_option
 
 SENTENCE = "measure a model on data: a table on the screen, and JSON where wanted"
-EPILOG = """A single file is read as test data. All numbers are in percent; head, torso and tail are the labels by how often
-they were trained, a third of the training pairs each.
+EPILOG = """A single file is read as test data. All numbers are in percent; head, torso and tail are the labels by how
+often they were trained, a third of the training pairs each.
 
 examples:
   primexmc evaluate my-model test.csv

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .options import add_device_option
 
-SENTENCE = "answer over HTTP"
+SENTENCE = "answer over HTTP, for other programs"
 EPILOG = """POST /predict with {"texts": ["..."], "top": 5} gives
 {"results": [{"labels": [{"label": ..., "uid": ..., "id": ..., "score": ...}, ...]}, ...]};
 GET /health and GET /info tell how it is. Ctrl-C or SIGTERM ends after the requests that are running.

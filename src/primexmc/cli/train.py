@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("P@1", "P@5", "nDCG@5", "PSP@5", "R@100")
 SENTENCE = "train a model on data and write it to a directory"
-EPILOG = """DATA is a CSV, TSV, JSONL or Parquet file with the columns text and labels, a directory of such files (train,
-val, test, labels), or a directory in a layout of the Extreme Classification Repository; docs/data.md tells more.
+EPILOG = """DATA is a CSV, TSV, JSONL or Parquet file with the columns text and labels, a directory of such files
+(train, val, test, labels), or one in a layout of the Extreme Classification Repository; docs/data.md tells more.
 Settings that nobody names follow from the data and the machine, and are printed.
 
 examples:
@@ -29,16 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a file or a directory to train on")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="directory to write the model to")
     add_settings_options(parser)
-    parser.add_argument("--resume", action="store_true", help="continue a training that was stopped")
-    parser.add_argument("--overwrite", action="store_true", help="replace the model or unfinished training in MODEL")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--resume", action="store_true", help="continue a training that was stopped")
+    existing.add_argument("--overwrite", action="store_true", help="replace the model or unfinished training in MODEL")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and notes")
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings, values = chosen_settings(arguments)
     from ..data.corpus import Corpus
+    from ..training.place import check_place
     from ..training.train import train
 
+    check_place(arguments.out, resume=arguments.resume, overwrite=arguments.overwrite)
     model = train(
         Corpus.load(arguments.data, settings=settings.data),
         arguments.preset,

@@ -10,6 +10,7 @@ from ..errors import UserError
 
 FORMAT_VERSION = 1
 DESCRIPTION = "primexmc.json"
+KEYS = ("num_labels", "dim", "num_train_queries", "settings", "facts")
 
 
 def read_description(path: Path) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def read_description(path: Path) -> dict[str, Any]:
     try:
         description: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         version = description["format_version"]
+        missing = [key for key in KEYS if key not in description]
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{file}: damaged, not the JSON of a model; train or copy the model again.") from None
     if version != FORMAT_VERSION:
@@ -36,6 +38,8 @@ def read_description(path: Path) -> dict[str, Any]:
             f"{file}: format version {version}, but this primexmc reads version {FORMAT_VERSION}; "
             "install the version that wrote it."
         )
+    if missing:
+        raise UserError(f"{file}: damaged, it has no {missing[0]}; train or copy the model again.")
     return description
 
 

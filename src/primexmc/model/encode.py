@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..data.cutter import Cutter
 from ..data.tokens import RaggedTokens
+from ..errors import UserError
 from .encoder import TextEncoder
 from .token_batch import TokenBatch
 
@@ -65,7 +66,15 @@ def pick_device(name: str) -> torch.device:
     """The device that the settings name; "auto" is the GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f'"{name}" is no device; expected "auto", "cpu", "cuda" or "cuda:1".') from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(
+            f'the device "{name}" is not there: {torch.cuda.device_count()} CUDA devices are seen; try "auto".'
+        )
+    return device
 
 
 def wants_bf16(precision: str, device: torch.device) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..config import PrototypeSettings
+from ..errors import UserError
 
 
 class LabelPrototypeNetwork(nn.Module):
@@ -19,7 +20,7 @@ class LabelPrototypeNetwork(nn.Module):
         super().__init__()
         heads = settings.heads
         if dim % heads:
-            raise ValueError(f"prototypes.heads ({heads}) must divide the encoder's {dim} dimensions.")
+            raise UserError(f"prototypes.heads ({heads}) must divide the encoder's {dim} dimensions.")
         self.heads, self.dropout, self.normalise_text = heads, settings.dropout, settings.normalise_text
         self.qkv = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..errors import UserError
 from .encoder import TextEncoder
 from .token_batch import TokenBatch
 
@@ -53,11 +54,22 @@ class StaticEncoder(TextEncoder):
         if directory is None:
             with resources.as_file(resources.files("primexmc.model") / "static_table") as embedded:
                 return cls.from_directory(embedded, dropout)
-        stored = load_file(directory / "vectors.safetensors")
+        stored, tokenizer = _read(directory)
         vectors_VD = stored["vectors"].float()
         if "scale" in stored:  # the embedded table: 8-bit codes with a scale a row
             vectors_VD = vectors_VD * stored["scale"].float()[:, None]
-        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return cls(vectors_VD, stored["weight"].float(), tokenizer, dropout)
+
+
+def _read(directory: Path) -> tuple[dict[str, Tensor], Tokenizer]:
+    """What `save` wrote; tokenizers raises nothing more special than Exception."""
+    try:
+        stored = load_file(directory / "vectors.safetensors")
+        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    except Exception as error:
+        raise UserError(f"{directory}: encoder missing or damaged ({error}); train or copy the model again.") from None
+    if not {"vectors", "weight"} <= stored.keys():
+        raise UserError(f"{directory / 'vectors.safetensors'}: not of a static encoder; train or copy the model again.")
+    return stored, tokenizer

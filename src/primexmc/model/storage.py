@@ -14,14 +14,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..atomic import replace_directory
-from ..config import Settings
+from ..config import PrototypeSettings, Settings
 from ..data.corpus import Labels
 from ..errors import UserError
 from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, read_description, refuse_other_directory
-from .encoder import load_encoder
+from .encoder import TextEncoder, load_encoder
 from .model import PrimeModel
 from .network import PrimeNetwork
+
+LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
 
 def save_model(model: PrimeModel, path: Path) -> None:
@@ -29,8 +31,8 @@ def save_model(model: PrimeModel, path: Path) -> None:
     refuse_other_directory(path)
     with replace_directory(path, discard=("training",)) as directory:
         model.network.encoder.save(directory / "encoder")
-        save_file(_network_tensors(model), directory / "network.safetensors")
-        save_file(_label_tensors(model), directory / "prototypes.safetensors")
+        write_tensors(_network_tensors(model), directory / "network.safetensors")
+        write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
         _write_labels(model, directory / "labels.jsonl")
         description = {
             "format": "primexmc model",
@@ -49,14 +51,13 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
     description = read_description(path)
     settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
     labels, label_counts_L = _read_labels(path / "labels.jsonl")
-    tensors = _read_tensors(path / "network.safetensors")
-    per_label = {name: value.to(device) for name, value in _read_tensors(path / "prototypes.safetensors").items()}
     encoder = load_encoder(settings.encoder, path / "encoder")
-    network = PrimeNetwork(encoder, settings.prototypes, tensors["free_vector_of_L"])
-    missing = network.load_state_dict(tensors, strict=False)
-    if missing.unexpected_keys or any(not name.startswith("encoder.") for name in missing.missing_keys):
+    network = _read_network(path / "network.safetensors", encoder, settings.prototypes)
+    per_label = {name: value.to(device) for name, value in _read_tensors(path / "prototypes.safetensors").items()}
+    if not per_label.keys() >= LABEL_TENSORS or any(len(value) != len(labels) for value in per_label.values()):
         raise UserError(
-            f"{path}: network.safetensors does not fit the settings in {DESCRIPTION}; train or copy the model again."
+            f"{path}: labels.jsonl has {len(labels)} labels and prototypes.safetensors is not of these; "
+            "train or copy the model again."
         )
     return PrimeModel(
         settings=settings,
@@ -70,6 +71,20 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
     )
 
 
+def _read_network(file: Path, encoder: TextEncoder, settings: PrototypeSettings) -> PrimeNetwork:
+    """All that is learned; the encoder has been read already."""
+    tensors = _read_tensors(file)
+    try:
+        network = PrimeNetwork(encoder, settings, tensors["free_vector_of_L"])
+        missing = network.load_state_dict(tensors, strict=False)
+        fits = not missing.unexpected_keys and all(name.startswith("encoder.") for name in missing.missing_keys)
+    except (KeyError, RuntimeError):  # a tensor is not there, or of another shape
+        fits = False
+    if not fits:
+        raise UserError(f"{file}: does not fit the settings in {DESCRIPTION}; train or copy the model again.")
+    return network
+
+
 def _network_tensors(model: PrimeModel) -> dict[str, Tensor]:
     """All but the encoder, which has a directory of its own."""
     state = model.network.state_dict()
@@ -80,6 +95,14 @@ def _label_tensors(model: PrimeModel) -> dict[str, Tensor]:
     centroids = model.centroids
     tensors = {"prototypes": model.prototypes_LD, "centroids": centroids.c_LD, "has_centroid": centroids.has_L}
     return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+
+
+def write_tensors(tensors: dict[str, Tensor], file: Path) -> None:
+    """safetensors has an error of its own for a full disk."""
+    try:
+        save_file(tensors, file)
+    except SafetensorError as error:
+        raise UserError(f"{file.parent}: cannot be written ({error}).") from None
 
 
 def _read_tensors(file: Path) -> dict[str, Tensor]:
@@ -103,7 +126,7 @@ def _read_labels(file: Path) -> tuple[Labels, np.ndarray[Any, np.dtype[np.int64]
         rows = list(_rows(file))
         labels = Labels([row["uid"] for row in rows], [row["name"] for row in rows], [row["text"] for row in rows])
         return labels, np.array([row["train_queries"] for row in rows], dtype=np.int64)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file}: missing or damaged ({error}); train or copy the model again.") from None
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from ..atomic import replace_directory
 from ..errors import UserError
+from ..model.storage import write_tensors
 
 FORMAT_VERSION = 1
 
@@ -36,7 +37,7 @@ def save_checkpoint(place: Path, checkpoint: Checkpoint) -> None:
     sequence = max((_sequence(old) for old in _found(place)), default=0) + 1
     with replace_directory(place / f"checkpoint-{sequence:06d}") as directory:
         tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
-        save_file(tensors, directory / "state.safetensors")
+        write_tensors(tensors, directory / "state.safetensors")
         description = {"format_version": FORMAT_VERSION, "numbers": checkpoint.numbers, "run": checkpoint.run}
         (directory / "state.json").write_text(json.dumps(description, indent=2), encoding="utf-8")
     for old in _found(place)[:-1]:

@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any
 
 from ..errors import UserError
-from ..model.description import refuse_other_directory
 from .checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
+from .place import FOLDER, METRICS, check_place
 from .state import TrainingState
 
 
@@ -26,7 +26,7 @@ class Saver:
 
     def __init__(self, place: Path, identity: dict[str, Any], every_s: float, *, enabled: bool) -> None:
         self.place, self.identity, self.every_s, self.enabled = place, identity, every_s, enabled
-        self.folder = place / "training"
+        self.folder = place / FOLDER
         self.facts: dict[str, Any] = {}  # what earlier phases found out
         self.seconds_before = 0.0
         self.nothing_to_resume = False
@@ -37,14 +37,9 @@ class Saver:
     def open(self, *, resume: bool, overwrite: bool) -> None:
         """Looks at what is there before anything is written."""
         if self.enabled:
-            refuse_other_directory(self.place)
+            check_place(self.place, resume=resume, overwrite=overwrite)
         unfinished = has_checkpoint(self.folder)
-        if unfinished and not resume and not overwrite:
-            raise UserError(
-                f"{self.place}: holds an unfinished training; "
-                "add --resume to continue it, or --overwrite to start afresh."
-            )
-        if unfinished and resume:
+        if unfinished and resume and not overwrite:
             self._loaded = load_checkpoint(self.folder)
             self._check_identity()
         self.nothing_to_resume = resume and not unfinished
@@ -52,9 +47,9 @@ class Saver:
         if self._loaded is None:
             shutil.rmtree(self.folder)
             self.folder.mkdir()
-            (self.place / "metrics.jsonl").write_bytes(b"")
+            (self.place / METRICS).write_bytes(b"")
         else:
-            _truncate(self.place / "metrics.jsonl", self._loaded.run["metrics_bytes"])
+            _truncate(self.place / METRICS, self._loaded.run["metrics_bytes"])
 
     def take(self, phase: str) -> Checkpoint | None:
         """The checkpoint, if it is of this phase; once."""
@@ -71,7 +66,7 @@ class Saver:
                 raise Interrupted(f"stopped after step {state.step}.{how}")
 
     def _save(self, phase: str, state: TrainingState) -> None:
-        metrics = self.place / "metrics.jsonl"
+        metrics = self.place / METRICS
         run = self.identity | {
             "phase": phase,
             "facts": self.facts,

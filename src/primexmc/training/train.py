@@ -23,6 +23,7 @@ from .finish import exact_prototypes
 from .log import Log
 from .loop import run_phase
 from .phase import Phase
+from .place import nothing_left_behind
 from .resolve import resolve
 from .saver import Saver
 from .state import TrainingState
@@ -73,6 +74,10 @@ class _Run:
             torch.set_num_threads(self.settings.training.threads)
         identity = {"settings": self._identity(), "corpus": fingerprint(self.full)}
         self.saver = Saver(self.place, identity, self.settings.training.checkpoint_every_s, enabled=self.keep)
+        with nothing_left_behind(self.place):
+            return self._run_saving(resume, overwrite)
+
+    def _run_saving(self, resume: bool, overwrite: bool) -> PrimeModel:
         self.saver.open(resume=resume, overwrite=overwrite)
         with Log(self.place / "metrics.jsonl", quiet=self.quiet) as log, self.saver.catching_interrupts():
             self.log = log

@@ -1,0 +1,56 @@
+"""The directory that a training writes to: what may lie there before, and what a failure leaves behind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import UserError
+from ..model.description import DESCRIPTION, refuse_other_directory
+from .checkpoint import has_checkpoint
+
+FOLDER = "training"
+METRICS = "metrics.jsonl"
+
+
+def check_place(place: Path, *, resume: bool, overwrite: bool) -> None:
+    """Nothing that somebody may want to keep is replaced without being told to."""
+    refuse_other_directory(place)
+    unfinished = has_checkpoint(place / FOLDER)
+    if overwrite:
+        return
+    if unfinished and not resume:
+        raise UserError(
+            f"{place}: holds an unfinished training; add --resume to continue it, or --overwrite to start afresh."
+        )
+    if not unfinished and (place / DESCRIPTION).exists():
+        what = "trained to its end, there is nothing to resume" if resume else "holds a trained model"
+        raise UserError(f"{place}: {what}; add --overwrite to train another in its place, or name another directory.")
+
+
+@contextmanager
+def nothing_left_behind(place: Path) -> Iterator[None]:
+    """Whatever fails inside before the first checkpoint leaves `place` as it was; from then on it can be resumed."""
+    missing = [path for path in (place, *place.parents) if not path.exists()]
+    metrics = (place / METRICS).read_bytes() if (place / METRICS).is_file() else None
+    try:
+        yield
+    except BaseException:
+        if not has_checkpoint(place / FOLDER):
+            _tidy(place, missing, metrics)
+        raise
+
+
+def _tidy(place: Path, missing: list[Path], metrics: bytes | None) -> None:
+    if not place.is_dir():
+        return
+    shutil.rmtree(place / FOLDER, ignore_errors=True)
+    if metrics is None:
+        (place / METRICS).unlink(missing_ok=True)
+    else:
+        (place / METRICS).write_bytes(metrics)
+    for directory in missing:
+        if directory.is_dir() and not any(directory.iterdir()):
+            directory.rmdir()
