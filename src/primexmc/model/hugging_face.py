@@ -22,10 +22,26 @@ def read_hugging_face(source: str, dropout: float) -> tuple[Any, Any]:
     """(transformer, tokenizer) from a directory or a hub name; `dropout` below 0 keeps the encoder's own."""
     path = Path(source).expanduser()
     if path.is_dir():
-        with _quiet():
+        with quiet():
             return _read(str(path), source, dropout, local_files_only=True)
     _refuse_what_is_no_name(source, path)
     return _read(source, source, dropout, local_files_only=not _hub_has(source))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Reading or writing a directory takes a moment: no bars, and no table of the pooler that is left out."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _read(place: str, source: str, dropout: float, *, local_files_only: bool) -> tuple[Any, Any]:
@@ -119,19 +135,3 @@ def _set_dropout(config: Any, dropout: float) -> None:
     for name in vars(config):
         if name.endswith(("dropout", "dropout_prob")) and isinstance(getattr(config, name), float):
             setattr(config, name, dropout)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Reading a directory takes a moment: no bars, and no table of the pooler that is left out."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

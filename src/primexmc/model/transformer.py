@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .attention_mask import attention_mask, mask_kind
 from .encoder import TextEncoder
-from .hugging_face import read_hugging_face
+from .hugging_face import quiet, read_hugging_face
 from .token_batch import TokenBatch, to_device
 
 # Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
@@ -62,8 +62,9 @@ class TransformerEncoder(TextEncoder):
 
     def save(self, directory: Path) -> None:
         """A Hugging Face directory that sentence-transformers loads, too (its output has length 1, as `encode`'s)."""
-        self.transformer.save_pretrained(directory)
-        self.fast_tokenizer.save_pretrained(directory)
+        with quiet():
+            self.transformer.save_pretrained(directory)
+            self.fast_tokenizer.save_pretrained(directory)
         _write_sentence_transformers_files(directory, self.dim, self.pooling)
 
     @classmethod
