@@ -11,7 +11,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from ..config import EncoderSettings
+from ..config import EncoderSettings, Settings
 from .token_batch import TokenBatch
 
 
@@ -21,14 +21,15 @@ class TextEncoder(nn.Module, ABC):
     dim: int
     tokenizer: Tokenizer
     add_special_tokens: bool
+    max_tokens: int | None = None  # longer texts cannot be read; None: any length
 
     @abstractmethod
     def forward(self, batch: TokenBatch) -> Tensor:
         """h_BD in float32; a text without tokens gets a finite vector."""
 
     @abstractmethod
-    def save(self, directory: Path) -> None:
-        """Writes all that `load_encoder` needs to make the same encoder again."""
+    def save(self, directory: Path, settings: Settings) -> None:
+        """Writes all that `load_encoder` needs to make the same encoder again; `settings` say how it is to be used."""
 
 
 def load_encoder(settings: EncoderSettings, directory: Path | None = None) -> TextEncoder:

@@ -41,7 +41,7 @@ class LabelPrototypeNetwork(nn.Module):
         x_M3D = self.norm_attention(x_M3D + self._drop(self._attend(x_M3D, has_M3)))
         wide = self._drop(functional.gelu(self.widen(x_M3D)))
         x_M3D = self.norm_feed_forward(x_M3D + self._drop(self.narrow(wide)))
-        share_M3 = has_M3 / has_M3.sum(dim=1, keepdim=True)
+        share_M3 = has_M3.to(x_M3D.dtype) / has_M3.sum(dim=1, keepdim=True)
         z_MD: Tensor = (x_M3D * share_M3[:, :, None]).sum(dim=1)
         return z_MD
 

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..config import Settings
 from ..errors import UserError
 from .encoder import TextEncoder
 from .token_batch import TokenBatch
@@ -42,7 +43,7 @@ class StaticEncoder(TextEncoder):
         )
         return sum_BD / batch.length_B().clamp(min=1)[:, None]
 
-    def save(self, directory: Path) -> None:
+    def save(self, directory: Path, settings: Settings) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(str(directory / "tokenizer.json"))
         tensors = {"vectors": self.vectors_VD.detach().cpu(), "weight": self.weight_V.detach().cpu()}

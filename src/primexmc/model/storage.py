@@ -30,7 +30,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
     """Writes beside `path`, then puts the whole directory in its place."""
     refuse_other_directory(path)
     with replace_directory(path, discard=("training",)) as directory:
-        model.network.encoder.save(directory / "encoder")
+        model.network.encoder.save(directory / "encoder", model.settings)
         write_tensors(_network_tensors(model), directory / "network.safetensors")
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
         _write_labels(model, directory / "labels.jsonl")

@@ -5,18 +5,19 @@ Shapes: B texts, S positions of a padded rectangle, D dimensions.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..config import Settings
 from .attention_mask import attention_mask, mask_kind
 from .encoder import TextEncoder
 from .hugging_face import quiet, read_hugging_face
+from .sentence_transformers import write_sentence_transformers_files
 from .token_batch import TokenBatch, to_device
 
 # Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
@@ -41,6 +42,7 @@ class TransformerEncoder(TextEncoder):
         self.pooling, self.mask_kind = pooling, mask_kind(transformer)
         self.dim = int(transformer.config.hidden_size)
         self.pad_id = int(tokenizer.pad_token_id or 0)
+        self.max_tokens = _num_positions(transformer)
 
     def forward(self, batch: TokenBatch) -> Tensor:
         kind = batch.device.type
@@ -60,12 +62,12 @@ class TransformerEncoder(TextEncoder):
         mask_BS1 = mask_BS[:, :, None].float()
         return (hidden_BSD * mask_BS1).sum(1) / mask_BS1.sum(1).clamp(min=1)
 
-    def save(self, directory: Path) -> None:
-        """A Hugging Face directory that sentence-transformers loads, too (its output has length 1, as `encode`'s)."""
+    def save(self, directory: Path, settings: Settings) -> None:
+        """A Hugging Face directory that sentence-transformers loads, too."""
         with quiet():
             self.transformer.save_pretrained(directory)
             self.fast_tokenizer.save_pretrained(directory)
-        _write_sentence_transformers_files(directory, self.dim, self.pooling)
+        write_sentence_transformers_files(directory, self.dim, self.pooling, settings)
 
     @classmethod
     def from_source(cls, source: str, pooling: Literal["mean", "cls"], dropout: float) -> TransformerEncoder:
@@ -73,18 +75,9 @@ class TransformerEncoder(TextEncoder):
         return cls(*read_hugging_face(source, dropout), pooling)
 
 
-def _write_sentence_transformers_files(directory: Path, dim: int, pooling: str) -> None:
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-        {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
-    ]
-    pooling_config = {
-        "word_embedding_dimension": dim,
-        "pooling_mode_cls_token": pooling == "cls",
-        "pooling_mode_mean_tokens": pooling == "mean",
-    }
-    for name in ("1_Pooling", "2_Normalize"):
-        (directory / name).mkdir(parents=True, exist_ok=True)
-    (directory / "modules.json").write_text(json.dumps(modules, indent=2), encoding="utf-8")
-    (directory / "1_Pooling" / "config.json").write_text(json.dumps(pooling_config, indent=2), encoding="utf-8")
+def _num_positions(transformer: Any) -> int | None:
+    """How many tokens have a learned position; RoBERTa and its kind count from behind the padding's."""
+    positions = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
+    if not isinstance(positions, nn.Embedding):
+        return None
+    return positions.num_embeddings - (0 if positions.padding_idx is None else positions.padding_idx + 1)
