@@ -51,16 +51,18 @@ def load_checkpoint(place: Path) -> Checkpoint | None:
         return None
     try:
         description = json.loads((found[-1] / "state.json").read_text(encoding="utf-8"))
+        version = description["format_version"]
+        if version != FORMAT_VERSION:
+            raise UserError(
+                f"{found[-1]}: format version {version}, this primexmc reads {FORMAT_VERSION}; "
+                "train again with --overwrite."
+            )
         tensors = load_file(found[-1] / "state.safetensors")
-        numbers, run, version = description["numbers"], description["run"], description["format_version"]
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        return Checkpoint(tensors, description["numbers"], description["run"])
+    except UserError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise UserError(f"{found[-1]}: the checkpoint is damaged ({error}); train again with --overwrite.") from None
-    if version != FORMAT_VERSION:
-        raise UserError(
-            f"{found[-1]}: format version {version}, this primexmc reads {FORMAT_VERSION}; "
-            "train again with --overwrite."
-        )
-    return Checkpoint(tensors, numbers, run)
 
 
 def has_checkpoint(place: Path) -> bool:

@@ -17,6 +17,7 @@ from ..data.corpus import Corpus, Split
 from ..data.propensity import inverse_propensity
 from ..data.texts import Texts
 from ..data.tokens import RaggedTokens, tokenise
+from ..errors import UserError
 from ..model.encoder import TextEncoder
 
 
@@ -42,6 +43,7 @@ def prepare(
     corpus: Corpus, split: Split, encoder: TextEncoder, settings: Settings, cache_dir: Path | None = None
 ) -> TrainingData:
     """Tokenises (or finds in the cache) and leaves out the queries that have no text or no label."""
+    _check_lengths(encoder, settings)
     data = settings.data
     special = encoder.add_special_tokens
     query_tokens = tokenise(
@@ -54,9 +56,20 @@ def prepare(
     )  # fmt: skip
     has_text = np.diff(Texts.of(split.texts).offsets) > 0
     usable = np.flatnonzero(has_text & (np.diff(split.positives.indptr) > 0))
+    if len(usable) == 0:
+        raise UserError(f"{corpus.name}: none of {len(split)} training queries has both a text and a label.")
     counts_L = np.bincount(split.positives.indices, minlength=len(corpus.labels))
     weights_L = inverse_propensity(counts_L, len(split), data.propensity_a, data.propensity_b)
     return TrainingData(_select(query_tokens, usable), label_tokens, split.positives[usable], weights_L)
+
+
+def _check_lengths(encoder: TextEncoder, settings: Settings) -> None:
+    for name, tokens in (("query_tokens", settings.data.query_tokens), ("label_tokens", settings.data.label_tokens)):
+        if encoder.max_tokens is not None and tokens > encoder.max_tokens:
+            raise UserError(
+                f'data.{name} is {tokens}, but the encoder "{settings.encoder.name}" reads at most '
+                f"{encoder.max_tokens} tokens; set data.{name}={encoder.max_tokens} or less."
+            )
 
 
 def _select(tokens: RaggedTokens, rows: npt.NDArray[np.int64]) -> RaggedTokens:

@@ -40,7 +40,11 @@ def shape_of(corpus: Corpus) -> DataShape:
 
 def derived_settings(shape: DataShape, given: Mapping[str, Any]) -> dict[str, Any]:
     """`{"training.epochs": 20, ...}` for every rule whose setting is not in `given`."""
-    return {key: rule(shape) for key, rule in RULES.items() if key not in given}
+    derived = {key: rule(shape) for key, rule in RULES.items() if key not in given}
+    smallest = given.get("sampling.smallest_cluster")
+    if "sampling.largest_cluster" in derived and isinstance(smallest, int):
+        derived["sampling.largest_cluster"] = max(derived["sampling.largest_cluster"], smallest)
+    return derived
 
 
 def default_preset(has_gpu: bool) -> str:

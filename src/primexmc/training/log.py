@@ -29,7 +29,7 @@ class Log:
         self.console = Console(stderr=True, highlight=False, quiet=quiet, soft_wrap=True)
         self.live = Live(console=self.console, transient=True, auto_refresh=False)
         self.phase: Phase | None = None
-        self._begun = self._drawn = time.perf_counter()
+        self._begun = self._counted = self._drawn = time.perf_counter()
         self._queries = self._first_step = 0
 
     def __enter__(self) -> Log:
@@ -45,18 +45,20 @@ class Log:
 
     def start_epoch(self, phase: Phase, state: TrainingState) -> None:
         self.phase = phase
-        self._begun, self._queries, self._first_step = time.perf_counter(), 0, state.step
+        self._begun = self._counted = time.perf_counter()
+        self._queries, self._first_step = 0, state.step
 
     def step(self, state: TrainingState, num_queries: int) -> None:
         self._queries += num_queries
         now = time.perf_counter()
+        state.seconds += now - self._counted
+        self._counted = now
         if self.live.is_started and now - self._drawn > REDRAW_S:
             self._drawn = now
             self.live.update(Text(self._line(state, self._numbers(state))), refresh=True)
 
     def end_epoch(self, state: TrainingState) -> None:
         numbers = self._numbers(state)
-        state.seconds += time.perf_counter() - self._begun
         self._write(state, "train", numbers)
         self.say(self._line(state, numbers))
 

@@ -17,13 +17,12 @@ def resolve(
     corpus: Corpus, preset: str | None, config: Path | None, values: Mapping[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
     """The settings, and which of them were derived."""
-    layers: list[tuple[Mapping[str, Any], str]] = []
-    device = str(dict(flatten(values)).get("training.device", "auto"))
-    name = preset or default_preset(pick_device(device).type == "cuda")
-    layers.append((load_preset(name), f"preset {name}"))
-    if config is not None:
-        layers.append((read_toml(config), str(config)))
+    layers: list[tuple[Mapping[str, Any], str]] = [] if config is None else [(read_toml(config), str(config))]
     layers.append((values, "settings"))
+    named = {key: value for layer, _ in layers for key, value in flatten(layer)}
+    device = str(named.get("training.device", "auto"))
+    name = preset or default_preset(pick_device(device).type == "cuda")
+    layers.insert(0, (load_preset(name), f"preset {name}"))
     given = {key: value for layer, _ in layers for key, value in flatten(layer)}
     derived = derived_settings(shape_of(corpus), given)
     settings = Settings().with_values(derived, "derived settings")

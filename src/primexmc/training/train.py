@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import tempfile
 import time
@@ -14,6 +15,7 @@ import torch
 
 from ..config import Settings
 from ..data.corpus import Corpus, Split
+from ..data.texts import Texts
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.model import PrimeModel
@@ -63,7 +65,7 @@ class _Run:
         self, corpus: Corpus, settings: Settings, derived: dict[str, Any], place: Path, *, keep: bool, quiet: bool
     ) -> None:
         self.full = corpus
-        self.corpus = corpus if settings.training.validate_every == 0 else corpus.with_validation(settings.data)
+        self.corpus = _with_validation(corpus, settings)
         self.settings, self.derived, self.place, self.keep, self.quiet = settings, derived, place, keep, quiet
         self.device = pick_device(settings.training.device)
         self.bf16 = wants_bf16(settings.training.precision, self.device)
@@ -88,7 +90,9 @@ class _Run:
         """One phase without validation; else one that chooses, and where the settings say so the refit."""
         settings, corpus = self.settings, self.corpus
         train, epochs = corpus.split("train"), settings.training.epochs
-        if corpus.val is None or settings.training.validate_every == 0:
+        if corpus.val is None:
+            if settings.training.refit:
+                self.log.say("training.refit: nothing is held out for validation, so there is nothing to refit on.")
             phase, state = self._phase("all", train, epochs)
             return self._finish(phase, state, {})
         chosen = self.saver.facts.get("chosen")
@@ -99,6 +103,7 @@ class _Run:
                 state.network.load_state_dict(state.best.network)
                 return self._finish(phase, state, chosen)
             self.saver.facts["chosen"] = chosen
+            del phase, state  # the memory is needed for the refit
         self.log.say(f"Epoch {chosen['epoch']} was best on validation; training again on train + validation.")
         everything = self.full.without_validation().split("train")
         phase, state = self._phase("refit", everything, chosen["epoch"])
@@ -170,10 +175,26 @@ class _Run:
             self.log.say(f"{self.place}: no checkpoint to resume; training starts afresh.")
 
 
+def _with_validation(corpus: Corpus, settings: Settings) -> Corpus:
+    """Without a validation split where none is wanted, or where it has no label to find."""
+    if settings.training.validate_every == 0:
+        return dataclasses.replace(corpus, val=None)
+    divided = corpus.with_validation(settings.data)
+    if divided.val is not None and divided.val.positives.nnz == 0:
+        return dataclasses.replace(corpus, val=None)
+    return divided
+
+
 def fingerprint(corpus: Corpus) -> str:
     """The same for the same training data; a resumed run must not meet other data."""
-    train = corpus.split("train")
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((len(train), len(corpus.labels), train.positives.nnz)).encode())
-    digest.update(np.ascontiguousarray(train.positives.indices, dtype=np.int64).tobytes())
+    for split in (corpus.train, corpus.val):
+        if split is not None:
+            digest.update(repr(split.positives.shape).encode())
+            for indices in (split.positives.indptr, split.positives.indices):
+                digest.update(np.ascontiguousarray(indices, dtype=np.int64).data)
+    for texts in (corpus.labels.texts, *(split.texts for split in (corpus.train, corpus.val) if split is not None)):
+        compact = Texts.of(texts)
+        digest.update(np.ascontiguousarray(compact.offsets, dtype=np.int64).data)
+        digest.update(np.ascontiguousarray(compact.blob).data)
     return digest.hexdigest()
