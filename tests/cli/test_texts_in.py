@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primexmc.cli.texts_in import arriving_lines, batches_of_texts
+from primexmc.data.corpus import DataWarning
 from primexmc.errors import UserError
 
 
@@ -58,6 +59,12 @@ def test_windows_ends_and_a_byte_order_mark():
 def test_what_is_no_text(content, place):
     with pytest.raises(UserError, match=place):
         list(arriving_lines(Pieces([content])))
+
+
+def test_a_table_is_read_by_lines_with_a_warning(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"text,labels\na,b\n")
+    with pytest.warns(DataWarning, match=r"x\.csv: a table by its name"):
+        assert list(batches_of_texts(str(tmp_path / "x.csv"), 9)) == [["text,labels", "a,b"]]
 
 
 def test_batches_from_a_file_and_from_stdin(tmp_path, monkeypatch):

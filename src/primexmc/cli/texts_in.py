@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..data.lines import read_lines
+from ..data.corpus import DataWarning
+from ..data.lines import read_lines, without_suffixes
+from ..data.sources import TABLE_SUFFIXES
 from ..errors import UserError
 
 BYTES_AT_ONCE = 1 << 20
@@ -23,6 +26,8 @@ def batches_of_texts(file: str, size: int) -> Iterator[list[str]]:
     path = Path(file)
     if path.is_dir():
         raise UserError(f"{path}: a directory; expected a text file with one text a line.")
+    if without_suffixes(path)[1] in TABLE_SUFFIXES:
+        warnings.warn(f"{path}: a table by its name, but every line is read as a text.", DataWarning, stacklevel=2)
     yield from _chunks((line for _, line in read_lines(path)), size)
 
 

@@ -42,8 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..training.train import train
 
     check_place(arguments.out, resume=arguments.resume, overwrite=arguments.overwrite)
+    corpus = Corpus.load(arguments.data, settings=settings.data)
     model = train(
-        Corpus.load(arguments.data, settings=settings.data),
+        corpus,
         arguments.preset,
         values,
         config=arguments.config,
@@ -53,11 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
         quiet=arguments.quiet,
     )
     if not arguments.quiet:
-        print(_summary(model, arguments.data, arguments.out))
+        print(_summary(model, arguments.out))
+        if corpus.test is not None:
+            print(f"Test it: primexmc evaluate {arguments.out} {arguments.data}")
     return 0
 
 
-def _summary(model: PrimeModel, data: str, place: Path) -> str:
+def _summary(model: PrimeModel, place: Path) -> str:
     """Where the model is, how good it is, and what to do next."""
     scores = model.facts["validation"]
     shown = "  ".join(f"{name} {scores[name]:.1f}" for name in SHOWN if name in scores)
@@ -65,6 +68,4 @@ def _summary(model: PrimeModel, data: str, place: Path) -> str:
     if shown:
         lines.append(f"On validation, in percent: {shown}")
     lines.append(f"Try it: primexmc predict {place}    (type a text, then Enter; Ctrl-D ends)")
-    if Path(data).is_dir():
-        lines.append(f"Test it: primexmc evaluate {place} {data}")
     return "\n".join(lines)
