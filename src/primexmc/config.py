@@ -30,6 +30,9 @@ class DataSettings:
     text_column: str = setting("text", "column of the query text in CSV, TSV, JSONL and Parquet files")
     labels_column: str = setting("labels", "column of the labels")
     separator: str = setting("auto", 'what separates labels within a cell: "auto", "|" or ";", or any other string')
+    fields: Literal["title+content", "title"] = setting(
+        "title+content", "what of an LF line is read; LF-AmazonTitles and LF-WikiTitles are the titles of fuller files"
+    )
     query_tokens: int = setting(64, "queries are cut after so many tokens", low=1)
     label_tokens: int = setting(32, "label texts are cut after so many tokens", low=1)
     validation_fraction: float = setting(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from primexmc.config import DataSettings
 from primexmc.data.corpus import Corpus, DataWarning
 from primexmc.errors import UserError
 
@@ -183,3 +184,15 @@ def test_what_nothing_can_be_made_of(lf: Callable[..., Path], parts: dict[str, A
 def test_one_file_of_the_directory_is_not_enough(lf: Callable[..., Path]) -> None:
     with pytest.raises(UserError, match=r"trn\.json: one part of a data set in the LF layout; give its directory"):
         Corpus.load(lf() / "trn.json")
+
+
+def test_titles_alone_where_the_settings_say_so(tmp_path):
+    """As LF-AmazonTitles-131K is published: the files of LF-Amazon-131K, of which the titles are read."""
+    query = {"uid": "a", "title": " Red kettle ", "content": "1.5 litres", "target_ind": [0]}
+    label = {"uid": "x", "title": "Blue kettle", "content": "2 litres"}
+    (tmp_path / "trn.json").write_text(json.dumps(query) + "\n")
+    (tmp_path / "lbl.json").write_text(json.dumps(label) + "\n")
+    titles = Corpus.load(tmp_path, settings=DataSettings(fields="title"))
+    assert (list(titles.train.texts), list(titles.labels.texts)) == (["Red kettle"], ["Blue kettle"])
+    whole = Corpus.load(tmp_path)
+    assert (list(whole.train.texts), list(whole.labels.texts)) == (["Red kettle 1.5 litres"], ["Blue kettle 2 litres"])

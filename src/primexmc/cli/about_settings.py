@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import platform
 import textwrap
 from importlib import metadata
@@ -10,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..config import Settings, all_settings
-from ..presets import preset_names, preset_text
+from ..presets import inherited_values, preset_names, preset_text
 
 PACKAGES = ("torch", "transformers", "numpy", "scipy", "pyarrow")
 
@@ -28,6 +29,13 @@ def settings_text() -> str:
     return "\n".join(lines).strip()
 
 
+def preset_as_text(name: str) -> str:
+    """The file, and as comments what stands in the presets that it builds on."""
+    inherited = inherited_values(name)
+    lines = [f"# {key} = {json.dumps(value)}  ({source})" for key, (value, source) in inherited.items()]
+    return "\n".join([preset_text(name).rstrip(), *(["", "# inherited:", *lines] if lines else [])])
+
+
 def overview_facts() -> dict[str, Any]:
     versions = {name: found for name in PACKAGES if (found := _version(name))}
     presets = {name: _first_sentence(name) for name in preset_names()}
@@ -37,7 +45,8 @@ def overview_facts() -> dict[str, Any]:
 def overview_text() -> str:
     facts = overview_facts()
     packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
-    presets = [f"  {name:22}  {sentence}" for name, sentence in facts["presets"].items()]
+    width = max(map(len, facts["presets"]))
+    presets = [f"  {name:{width}}  {sentence}" for name, sentence in facts["presets"].items()]
     return "\n".join(
         [
             f"primexmc {facts['version']} on Python {facts['python']} with {packages}",

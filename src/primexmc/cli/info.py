@@ -44,9 +44,10 @@ def _facts(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
         return settings_facts(), settings_text()
     if arguments.preset:
-        from ..presets import load_preset, preset_text
+        from ..presets import load_preset
+        from .about_settings import preset_as_text
 
-        return load_preset(arguments.preset), preset_text(arguments.preset).rstrip()
+        return load_preset(arguments.preset), preset_as_text(arguments.preset)
     if arguments.what is None:
         from .about_settings import overview_facts, overview_text
 

@@ -21,9 +21,11 @@ def as_text(value: Any, what: str, place: str) -> str:
     raise UserError(f"{place}: {what} is a {type(value).__name__}; expected a text.")
 
 
-def title_and_content(row: Mapping[str, Any], place: str) -> str:
-    """What the encoder reads of an LF line."""
+def title_and_content(row: Mapping[str, Any], place: str, fields: str = "title+content") -> str:
+    """What the encoder reads of an LF line: `DataSettings.fields`."""
     title = as_text(row.get("title"), "title", place)
+    if fields == "title":
+        return title.strip()
     content = as_text(row.get("content"), "content", place)
     return f"{title.strip()} {content.strip()}".strip()
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..config import DataSettings
 from ..errors import UserError
 from .corpus import Corpus, Labels, Split
 from .fields import as_text, say_textless_labels, title_and_content
@@ -24,23 +25,23 @@ def lf_files(directory: Path) -> dict[str, Path]:
     return {part: path for part, path in files.items() if path is not None}
 
 
-def read_lf(directory: Path) -> Corpus:
+def read_lf(directory: Path, settings: DataSettings) -> Corpus:
     """A directory in the LF layout."""
     files = lf_files(directory)
     if "lbl" not in files or not ("trn" in files or "tst" in files):
         missing = "lbl.json" if "lbl" not in files else "trn.json and no tst.json"
         there = ", ".join(path.name for path in files.values())
         raise UserError(f"{directory}: it holds {there} but no {missing} (.gz, .jsonl also do).")
-    labels = _read_labels(files["lbl"])
+    labels = _read_labels(files["lbl"], settings.fields)
     splits = {
-        part: _read_split(files[part], filter_file(directory, part), len(labels))
+        part: _read_split(files[part], filter_file(directory, part), len(labels), settings.fields)
         for part in ("trn", "val", "tst")
         if part in files
     }
     return Corpus(directory.resolve().name, labels, splits.get("trn"), splits.get("val"), splits.get("tst"))
 
 
-def _read_labels(path: Path) -> Labels:
+def _read_labels(path: Path, fields: str) -> Labels:
     uids, names, texts = TextsBuilder(), TextsBuilder(), TextsBuilder()
     lines: dict[str, int] = {}
     for number, row in read_objects(path):
@@ -50,7 +51,7 @@ def _read_labels(path: Path) -> Labels:
             raise UserError(f'{place}: label uid "{uid}" was already on line {lines[uid]}; uids must differ.')
         uids.add(uid)
         names.add(as_text(row.get("title"), "title", place).strip())
-        texts.add(title_and_content(row, place))
+        texts.add(title_and_content(row, place, fields))
     if not lines:
         raise UserError(f"{path}: the file is empty; expected one label a line.")
     labels = Labels(uids.finish(), names.finish(), texts.finish())
@@ -58,13 +59,13 @@ def _read_labels(path: Path) -> Labels:
     return labels
 
 
-def _read_split(path: Path, filter_path: Path | None, num_labels: int) -> Split:
+def _read_split(path: Path, filter_path: Path | None, num_labels: int, fields: str) -> Split:
     builder = SplitBuilder(str(path))
     num_queries = 0
     for number, row in read_objects(path):
         place = builder.at(number)
         uid = as_text(row.get("uid"), "uid", place) or None
-        builder.add_query(number, uid, title_and_content(row, place))
+        builder.add_query(number, uid, title_and_content(row, place, fields))
         labels, relevance = _targets(row, place)
         builder.add_labels(number, labels, relevance)
         num_queries += 1

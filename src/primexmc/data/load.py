@@ -36,7 +36,7 @@ def _load_directory(path: Path, settings: DataSettings) -> Corpus:
     if (path / "primexmc.json").exists():
         raise UserError(f"{path}: this is a model; expected data: {EXPECTED}.")
     if lf_files(path):
-        return read_lf(path)
+        return read_lf(path, settings)
     if matrix_files(path):
         return read_xmc_text(path)
     if table_files(path):

@@ -108,7 +108,10 @@ def _read_queries(table: Table, settings: DataSettings) -> _Queries:
     for line, row in table.rows:
         place = table.at(line)
         own_text = row.get(text_column) if text_column else None
-        text = title_and_content(row, place) if own_text is None else as_text(own_text, "the text", place).strip()
+        if own_text is None:
+            text = title_and_content(row, place, settings.fields)
+        else:
+            text = as_text(own_text, "the text", place).strip()
         builder.add_query(line, as_text(row.get("uid"), "uid", place) or None, text)
         cells.add(cell_text(row.get(labels_column), place))
         lines.append(line)
