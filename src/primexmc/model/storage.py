@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,11 @@ def _label_tensors(model: PrimeModel) -> dict[str, Tensor]:
 
 
 def write_tensors(tensors: dict[str, Tensor], file: Path) -> None:
-    """safetensors has an error of its own for a full disk."""
+    """safetensors has an error of its own for a full disk, and wants tensors that share no memory."""
+    storages = Counter(value.untyped_storage().data_ptr() for value in tensors.values())
+    shared = {name for name, value in tensors.items() if storages[value.untyped_storage().data_ptr()] > 1}
     try:
-        save_file(tensors, file)
+        save_file({name: value.clone() if name in shared else value for name, value in tensors.items()}, file)
     except SafetensorError as error:
         raise UserError(f"{file.parent}: cannot be written ({error}).") from None
 

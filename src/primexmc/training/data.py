@@ -54,13 +54,18 @@ def prepare(
         corpus.labels.texts, encoder.tokenizer, data.label_tokens,
         prefix=settings.encoder.label_prefix, add_special_tokens=special, cache_dir=cache_dir,
     )  # fmt: skip
-    has_text = np.diff(Texts.of(split.texts).offsets) > 0
-    usable = np.flatnonzero(has_text & (np.diff(split.positives.indptr) > 0))
+    usable = usable_queries(split)
     if len(usable) == 0:
         raise UserError(f"{corpus.name}: none of {len(split)} training queries has both a text and a label.")
     counts_L = np.bincount(split.positives.indices, minlength=len(corpus.labels))
     weights_L = inverse_propensity(counts_L, len(split), data.propensity_a, data.propensity_b)
     return TrainingData(_select(query_tokens, usable), label_tokens, split.positives[usable], weights_L)
+
+
+def usable_queries(split: Split) -> npt.NDArray[np.int64]:
+    """The rows that have a text and a label."""
+    has_text = np.diff(Texts.of(split.texts).offsets) > 0
+    return np.flatnonzero(has_text & (np.diff(split.positives.indptr) > 0))
 
 
 def _check_lengths(encoder: TextEncoder, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import sys
 import time
@@ -69,9 +70,11 @@ class Log:
 
     def _numbers(self, state: TrainingState) -> dict[str, float]:
         loss, violators, steps = state.totals.tolist()
-        if loss != loss or abs(loss) == float("inf"):
+        if not math.isfinite(loss):
+            assert self.phase is not None
+            epoch = (state.step - 1) // self.phase.schedule.steps_per_epoch + 1
             raise UserError(
-                f"training broke down in epoch {state.epoch + 1}: the loss is not a number. "
+                f"training broke down in epoch {epoch}: the loss is not a number. "
                 "Lower training.learning_rate, or set training.precision=fp32."
             )
         seconds = max(time.perf_counter() - self._begun, 1e-9)

@@ -20,7 +20,7 @@ from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.model import PrimeModel
 from .begin import begin_state, blank_state
-from .data import prepare
+from .data import prepare, usable_queries
 from .finish import exact_prototypes
 from .log import Log
 from .loop import run_phase
@@ -176,13 +176,10 @@ class _Run:
 
 
 def _with_validation(corpus: Corpus, settings: Settings) -> Corpus:
-    """Without a validation split where none is wanted, or where it has no label to find."""
-    if settings.training.validate_every == 0:
-        return dataclasses.replace(corpus, val=None)
+    """Without a validation split where none is wanted, where it has no label to find, or where it would take all."""
     divided = corpus.with_validation(settings.data)
-    if divided.val is not None and divided.val.positives.nnz == 0:
-        return dataclasses.replace(corpus, val=None)
-    return divided
+    useless = divided.val is None or divided.val.positives.nnz == 0 or len(usable_queries(divided.split("train"))) == 0
+    return dataclasses.replace(corpus, val=None) if useless or settings.training.validate_every == 0 else divided
 
 
 def fingerprint(corpus: Corpus) -> str:

@@ -15,6 +15,8 @@ from .finish import exact_prototypes
 from .phase import Phase
 from .state import TrainingState
 
+TOP = 100  # whatever is searched later: the log shows R@100
+
 
 class Validator:
     """Called with the state it gives scores in percent. Propensities come from the full training data."""
@@ -40,7 +42,7 @@ class Validator:
         for h_BD in encode_tokens(encoder, tokens, device, bf16=phase.bf16):
             rows = slice(start, start + len(h_BD))
             filtered = None if self.val.filtered is None else self.val.filtered[rows]
-            ids_BK, _ = index.search(functional.normalize(h_BD, dim=1), phase.settings.search.top, filtered)
+            ids_BK, _ = index.search(functional.normalize(h_BD, dim=1), TOP, filtered)
             metrics.update(ids_BK, self.val.positives[rows])
             start += len(h_BD)
         return metrics.result()
