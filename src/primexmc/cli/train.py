@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings_options(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="continue a training that was stopped")
-    existing.add_argument("--overwrite", action="store_true", help="replace the model or unfinished training in MODEL")
+    existing.add_argument("--overwrite", action="store_true", help="start afresh where an unfinished training lies")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and notes")
 
 

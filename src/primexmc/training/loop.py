@@ -105,6 +105,6 @@ def _mean_of_positives(q_QD: Tensor, positives_of_M: Positives) -> Tensor:
 
 def _remember_best(state: TrainingState, log: Log, scores: dict[str, float]) -> None:
     log.validation(state, scores)
-    if scores[SELECTED_BY] > state.best.score:
+    if scores[SELECTED_BY] >= state.best.score:  # of equals the one that trained longer
         network = {name: value.detach().clone() for name, value in state.network.state_dict().items()}
         state.best = Best(scores[SELECTED_BY], state.epoch, scores, network)

@@ -16,18 +16,16 @@ METRICS = "metrics.jsonl"
 
 
 def check_place(place: Path, *, resume: bool, overwrite: bool) -> None:
-    """Nothing that somebody may want to keep is replaced without being told to."""
+    """A trained model may be replaced, once the new one is complete; hours of unfinished training only when told."""
     refuse_other_directory(place)
-    unfinished = has_checkpoint(place / FOLDER)
-    if overwrite:
-        return
-    if unfinished and not resume:
+    if has_checkpoint(place / FOLDER) and not resume and not overwrite:
         raise UserError(
             f"{place}: holds an unfinished training; add --resume to continue it, or --overwrite to start afresh."
         )
-    if not unfinished and (place / DESCRIPTION).exists():
-        what = "trained to its end, there is nothing to resume" if resume else "holds a trained model"
-        raise UserError(f"{place}: {what}; add --overwrite to train another in its place, or name another directory.")
+
+
+def holds_model(place: Path) -> bool:
+    return (place / DESCRIPTION).exists()
 
 
 @contextmanager

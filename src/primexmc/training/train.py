@@ -25,7 +25,7 @@ from .finish import exact_prototypes
 from .log import Log
 from .loop import run_phase
 from .phase import Phase
-from .place import nothing_left_behind
+from .place import holds_model, nothing_left_behind
 from .resolve import resolve
 from .saver import Saver
 from .state import TrainingState
@@ -171,6 +171,8 @@ class _Run:
         if self.derived:
             shown = "  ".join(f"{key}={value}" for key, value in self.derived.items())
             self.log.say(f"derived from data and hardware: {shown}")
+        if holds_model(self.place):
+            self.log.say(f"{self.place}: the model that is there is replaced when the new one is complete.")
         if resume and self.saver.nothing_to_resume:
             self.log.say(f"{self.place}: no checkpoint to resume; training starts afresh.")
 
