@@ -24,6 +24,7 @@ from .model.model import PrimeModel
 from .training.train import train
 
 PRESET = "static-cpu"
+SHORT = {"training.epochs": 12, "training.validate_every": 3, "training.refit": False}  # for patience's sake
 NUM_SHOWN, NUM_IN_REPORT = 5, 12
 LONGEST_TEXT = 160
 Say = Callable[[str], None]
@@ -42,7 +43,7 @@ def run_demo(
     """
     place, started = Path(out), time.perf_counter()
     corpus = corpus or Corpus.load(example_path())
-    model = train(corpus, PRESET, settings, out=place / "model", overwrite=True)
+    model = train(corpus, PRESET, SHORT | dict(settings or {}), out=place / "model", overwrite=True)
     train_s = time.perf_counter() - started
     results = {"PRIME": evaluate(model, corpus)} | baseline_results(model, corpus)
     samples = sample_predictions(model, corpus.split("test"), NUM_IN_REPORT)
