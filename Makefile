@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 GPU_PYTHON ?= python3
 
-.PHONY: demo test check format gpu clean
+.PHONY: demo test check format gpu peers clean
 
 demo: $(VENV)/runtime.stamp
 	$(BIN)/primexmc demo
@@ -26,6 +26,17 @@ format: $(VENV)/test.stamp
 # On a machine with a CUDA device, with the Python and the torch that are there: nothing is installed.
 gpu:
 	PYTHONPATH=src $(GPU_PYTHON) -m pytest -m gpu
+
+# Other people's programs for `primexmc compare`, each with the versions that work, in an environment of its own.
+PEERS := pecos omikuji bm25s
+PEER_PYTHON ?= $(shell command -v python3.11 || command -v python3.10)
+
+peers: $(PEERS:%=.peers/%/installed.stamp)
+
+.peers/%/installed.stamp: benchmarks/peers/%.txt
+	$(PEER_PYTHON) -m venv .peers/$*
+	.peers/$*/bin/python -m pip install --quiet --no-deps --requirement $<
+	touch $@
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

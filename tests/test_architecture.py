@@ -21,7 +21,7 @@ FLOORS = [
     {"model"},  # a model carries the corpus' labels and searches its prototypes
     {"evaluation"},
     {"training"},
-    {"demo", "serving"},
+    {"compare", "demo", "serving"},
     {"cli"},
 ]
 NO_TRAINING = {"serving"}

@@ -8,9 +8,17 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import UserError, did_you_mean
-from . import demo, evaluate, info, predict, serve, train
+from . import compare, demo, evaluate, info, predict, serve, train
 
-VERBS = {"train": train, "evaluate": evaluate, "predict": predict, "info": info, "serve": serve, "demo": demo}
+VERBS = {
+    "train": train,
+    "evaluate": evaluate,
+    "compare": compare,
+    "predict": predict,
+    "info": info,
+    "serve": serve,
+    "demo": demo,
+}
 EPILOG = """first steps:
   primexmc demo                                train and try the embedded example
   primexmc train reviews.csv --out my-model    a file with the columns text and labels

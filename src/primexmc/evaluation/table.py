@@ -15,18 +15,18 @@ def format_table(results: Mapping[str, Mapping[str, Any]]) -> str:
     """One row a method; `results` is what `evaluate` and `score` give, by name."""
     columns = [name for name in METHOD_COLUMNS if any(name in scores for scores in results.values())]
     rows = [[method, *(_shown(scores.get(name)) for name in columns)] for method, scores in results.items()]
-    return _aligned([["", *columns], *rows])
+    return aligned([["", *columns], *rows])
 
 
 def format_result(result: Mapping[str, Any]) -> str:
     """One method's numbers: all metrics by k, then head, torso and tail."""
     depths = [k for k in DEPTHS if any(f"{family}@{k}" in result for family in FAMILIES)]
     rows = [[family, *(_shown(result.get(f"{family}@{k}")) for k in depths)] for family in FAMILIES]
-    parts = [_aligned([["in percent, at", *map(str, depths)], *rows])]
+    parts = [aligned([["in percent, at", *map(str, depths)], *rows])]
     if "buckets" in result:
         columns = [name for name in BUCKET_COLUMNS if any(name in scores for scores in result["buckets"].values())]
         buckets = [[name, *(_shown(scores.get(key)) for key in columns)] for name, scores in result["buckets"].items()]
-        parts.append(_aligned([["labels by frequency", *columns], *buckets]))
+        parts.append(aligned([["labels by frequency", *columns], *buckets]))
         parts[-1] += "\n(P@k: the group's share of P@k; R@k: of the group's positives alone)"
     if "queries" in result and "labels" in result:
         seconds = f" in {result['seconds']:.1f} s" if "seconds" in result else ""
@@ -40,7 +40,7 @@ def _shown(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
     """The first column to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = (

@@ -1,0 +1,58 @@
+"""Which code and which data a row comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..data.corpus import Corpus, Split
+from ..data.texts import Texts
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def commit() -> str:
+    """The git commit of the checkout that runs, with "+" where its source has changed since; else the version."""
+    root = PACKAGE.parents[1]
+    if root / "src" / "primexmc" != PACKAGE or not (root / ".git").exists():
+        return __version__
+    revision = _git(root, "rev-parse", "--short=12", "HEAD")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
+    return __version__ if not revision else revision + ("+" if changed else "")
+
+
+def row_key(data_key: str, method: str, mode: str, seed: int, settings: Mapping[str, Any]) -> str:
+    """The same for the same plan on the same data."""
+    content = json.dumps([data_key, method, mode, seed, dict(settings)], sort_keys=True, default=str)
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def corpus_key(corpus: Corpus) -> str:
+    """The same for the same labels, texts, pairs and filters."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(Texts.of(corpus.labels.texts).blob.tobytes())
+    for name in ("train", "val", "test"):
+        split: Split | None = getattr(corpus, name)
+        digest.update(name.encode())
+        if split is not None:
+            digest.update(Texts.of(split.texts).blob.tobytes())
+            for matrix in (split.positives, split.filtered):
+                if matrix is not None:
+                    digest.update(np.ascontiguousarray(matrix.indptr, dtype=np.int64).tobytes())
+                    digest.update(np.ascontiguousarray(matrix.indices, dtype=np.int64).tobytes())
+    return digest.hexdigest()
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,80 @@
+"""Methods of ours: a few settings laid over a preset, trained by the one loop.
+
+What the user names wins over the recipe, the recipe over the preset; what nobody names is derived from the data. A
+table `[times]` multiplies what the setting is without the recipe: "half the batch" means half of every other method's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..config import Settings, flatten
+from ..evaluation.evaluate import evaluate
+from ..model.description import DESCRIPTION
+from ..model.model import PrimeModel
+from ..training.checkpoint import has_checkpoint
+from ..training.place import FOLDER
+from ..training.resolve import resolve
+from ..training.train import train
+from .task import Outcome, Plan, Task
+
+FREE = {"training.device", "training.threads", "training.checkpoint_every_s"}  # the same numbers whatever they are
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method of ours."""
+
+    name: str
+    values: Mapping[str, Any]  # by dotted key
+    times: Mapping[str, float]
+    modes: tuple[str, ...] = ("theta",)
+    seeded: bool = True
+
+    @classmethod
+    def from_file(cls, name: str, content: Mapping[str, Any]) -> Recipe:
+        sections = {section: values for section, values in content.items() if section != "times"}
+        recipe = cls(name, dict(flatten(sections)), content.get("times", {}))
+        Settings().with_values(recipe.values, f"method {name}")
+        return recipe
+
+    def plan(self, task: Task) -> Plan:
+        settings = self.settings(task)
+        named = {key: value for key, value in flatten(settings.to_dict()) if key not in FREE}
+        encoder = Path(settings.encoder.name).name
+        return Plan(settings=named, encoder=encoder, text_len=settings.data.query_tokens)
+
+    def run(self, task: Task, modes: Sequence[str]) -> Outcome:
+        model = self._trained(task)
+        validated = bool(model.facts["validation"])
+        return Outcome(
+            scores={"theta": evaluate(model, task.corpus)},
+            train_s=model.facts["train_s"],
+            chosen_on="validation" if validated else "rule",
+            more={"epochs": model.facts["epochs"], "device": model.device.type},
+        )
+
+    def settings(self, task: Task) -> Settings:
+        """All of them, derived ones included."""
+        values = {**self.values, **task.values}
+        settings, _ = resolve(task.corpus, task.preset, None, values)
+        scaled = {key: _scaled(settings, key, factor) for key, factor in self.times.items()}
+        return settings.with_values({**scaled, "training.seed": task.seed}, f"method {self.name}")
+
+    def _trained(self, task: Task) -> PrimeModel:
+        """Continues what a stopped call has left."""
+        if (task.place / DESCRIPTION).exists() and not has_checkpoint(task.place / FOLDER):
+            return PrimeModel.load(task.place, self.settings(task).training.device)
+        resume = has_checkpoint(task.place / FOLDER)
+        values = self.settings(task).to_dict()
+        return train(task.corpus, task.preset, values, out=task.place, resume=resume, quiet=task.quiet)
+
+
+def _scaled(settings: Settings, key: str, factor: float) -> float:
+    section, name = key.split(".")
+    value = getattr(getattr(settings, section), name)
+    return max(1, math.floor(value * factor)) if isinstance(value, int) else value * factor

@@ -1,0 +1,63 @@
+"""Simple methods that every comparison can have: popularity, tf-idf neighbours, and the encoder without training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..evaluation.baselines import popularity, tfidf_neighbours
+from ..evaluation.evaluate import score
+from ..evaluation.hits import IntArray
+from ..evaluation.zero_shot import zero_shot
+from .task import NO_MODE, Outcome, Plan, Task
+
+
+@dataclass(frozen=True)
+class SimpleMethod:
+    """A function from the task to ranked label ids."""
+
+    name: str
+    predict: Callable[[Task], IntArray]
+    reads: str  # "nothing", "whole texts" or "first tokens"
+    modes: tuple[str, ...] = (NO_MODE,)
+    seeded: bool = False
+
+    def plan(self, task: Task) -> Plan:
+        a_b = {"propensity_a": task.settings.data.propensity_a, "propensity_b": task.settings.data.propensity_b}
+        if self.reads != "first tokens":
+            return Plan(settings=a_b, text_len="whole" if self.reads == "whole texts" else "-")
+        named, data = task.settings.to_dict(), task.settings.data
+        settings = {**a_b, "encoder": named["encoder"], "tokens": [data.query_tokens, data.label_tokens]}
+        return Plan(settings=settings, encoder=Path(task.settings.encoder.name).name, text_len=data.query_tokens)
+
+    def run(self, task: Task, modes: Sequence[str]) -> Outcome:
+        started = time.perf_counter()
+        pred_ids = self.predict(task)
+        seconds = time.perf_counter() - started
+        corpus = task.corpus
+        scores = score(pred_ids, corpus.split("test"), corpus.split("train"), task.settings.data)
+        return Outcome(scores={NO_MODE: scores}, train_s=0.0, more={"predict_s": round(seconds, 1)})
+
+
+def _popularity(task: Task) -> IntArray:
+    return popularity(task.corpus.split("train"), task.corpus.split("test"), task.settings.search.top)
+
+
+def _tfidf(task: Task) -> IntArray:
+    return tfidf_neighbours(task.corpus.split("train"), task.corpus.split("test"), task.settings.search.top)
+
+
+def _zero_shot(task: Task) -> IntArray:
+    return zero_shot(task.settings, task.corpus.labels, task.corpus.split("test"))
+
+
+SIMPLE = {
+    method.name: method
+    for method in (
+        SimpleMethod("popularity", _popularity, "nothing"),
+        SimpleMethod("tfidf-neighbours", _tfidf, "whole texts"),
+        SimpleMethod("zero-shot", _zero_shot, "first tokens"),
+    )
+}
