@@ -1,0 +1,69 @@
+"""The model on a CUDA device: the same vectors as on the CPU, and in bf16 nearly so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from model.test_storage import NUM_LABELS, make_model
+from model.tiny import KINDS, batch_of, batch_of_rows, random_texts, save_hugging_face, static_encoder
+
+from primexmc.config import EncoderSettings
+from primexmc.model.encode import autocast
+from primexmc.model.encoder import load_encoder
+from primexmc.model.model import PrimeModel
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+DEVICE = "cuda"
+TEXTS = ["", "boat", *random_texts(0, 60), "red boat " * 15]
+
+
+@pytest.fixture(params=["static", *KINDS])
+def encoder(request, tmp_path):
+    if request.param == "static":
+        return static_encoder().eval()
+    return load_encoder(EncoderSettings(name=str(save_hugging_face(tmp_path, request.param)))).eval()
+
+
+@torch.no_grad()
+def encoded(encoder, device, bf16=False):
+    encoder.to(device)
+    with autocast(torch.device(device), bf16):
+        h = encoder(batch_of(encoder, TEXTS, device))
+    assert h.dtype == torch.float32
+    return h.cpu()
+
+
+def test_as_on_the_cpu(encoder):
+    torch.testing.assert_close(encoded(encoder, DEVICE), encoded(encoder, "cpu"), atol=1e-4, rtol=1e-4)
+
+
+def test_bf16_is_near(encoder):
+    exact, near = encoded(encoder, DEVICE), encoded(encoder, DEVICE, bf16=True)
+    some = exact.norm(dim=1) > 0  # a static text without tokens is 0
+    cosine = torch.nn.functional.cosine_similarity(exact[some], near[some], dim=1)
+    assert some.sum() > 50 and cosine.min() > 0.99, "within the rounding of 8 bits"
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_texts_without_tokens_are_finite(encoder, bf16):
+    encoder.to(DEVICE)
+    for rows in ([], [[]], [[], [5, 6], []]):
+        with autocast(torch.device(DEVICE), bf16):
+            h = encoder.train()(batch_of_rows(rows, DEVICE))
+        assert torch.isfinite(h).all()
+        if h.requires_grad:
+            h.sum().backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in encoder.parameters())
+
+
+def test_a_model_moves_between_devices(tmp_path):
+    model = make_model(**{"training.precision": "fp32"})
+    model.save(tmp_path / "m")
+    there = PrimeModel.load(tmp_path / "m", device=DEVICE)
+    np.testing.assert_allclose(there.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
+    for one, other in zip(model.predict(TEXTS[1:], 3), there.predict(TEXTS[1:], 3), strict=True):
+        assert [found.score for found in one] == pytest.approx([found.score for found in other], abs=1e-5)
+    there.save(tmp_path / "again")
+    back = PrimeModel.load(tmp_path / "again", device="cpu")
+    assert torch.equal(back.prototypes_LD, model.prototypes_LD) and len(back.labels) == NUM_LABELS
