@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch.nn import functional
 
 from .data.corpus import Corpus, Split
 from .data.example import example_path
-from .evaluation.baselines import popularity, tfidf_neighbours, untrained_encoder
+from .evaluation.baselines import popularity, tfidf_neighbours
 from .evaluation.evaluate import evaluate, score
 from .evaluation.report import Report, Sample, write_report
 from .evaluation.table import format_table
-from .model.encode import TextReader, as_float32, pick_device, wants_bf16
-from .model.encoder import load_encoder
+from .evaluation.zero_shot import zero_shot
 from .model.model import PrimeModel
 from .training.train import train
 
@@ -63,7 +60,7 @@ def baseline_results(model: PrimeModel, corpus: Corpus) -> dict[str, dict[str, A
     predictions = {
         "nearest neighbours by tf-idf": tfidf_neighbours(train_split, queries, top),
         "popularity": popularity(train_split, queries, top),
-        "untrained encoder": _untrained(model, corpus, queries),
+        "untrained encoder": zero_shot(model.settings, corpus.labels, queries),
     }
     return {name: score(ids, queries, train_split, model.settings.data) for name, ids in predictions.items()}
 
@@ -106,18 +103,6 @@ def demo_report(
         "log": [json.loads(line) for line in lines],
         "samples": samples,
     }
-
-
-def _untrained(model: PrimeModel, corpus: Corpus, queries: Split) -> NDArray[np.int64]:
-    settings = model.settings
-    device = pick_device(settings.training.device)
-    reader = TextReader(load_encoder(settings.encoder).to(device), settings.data.query_tokens, prefix="")
-    bf16 = wants_bf16(settings.training.precision, device)
-
-    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        return as_float32(functional.normalize(reader.encode(texts, device, bf16=bf16), dim=1))
-
-    return untrained_encoder(encode, corpus.labels, queries, settings.search.top)
 
 
 def _sample(model: PrimeModel, text: str, true_ids: Any, ids: Any, scores: Any) -> Sample:

@@ -1,4 +1,4 @@
-"""Popularity, tf-idf neighbours and the untrained encoder against naive loops."""
+"""Popularity and tf-idf neighbours against naive loops."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from primexmc.data.corpus import Labels, Split
+from primexmc.data.corpus import Split
 from primexmc.evaluation import baselines
-from primexmc.evaluation.baselines import popularity, tfidf_neighbours, untrained_encoder
+from primexmc.evaluation.baselines import popularity, tfidf_neighbours
 from primexmc.evaluation.tfidf import TfIdf
 
 WORDS = [
@@ -120,14 +120,3 @@ def test_tfidf_vectors_have_length_one_and_leave_out_unknown_words():
     vectors = tfidf.vectors(["tree RIVER", "unknown", "unknown tree"]).toarray()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 1], rtol=1e-6)
     assert vectors[0, tfidf.id_of["river"]] > vectors[0, tfidf.id_of["tree"]] > 0
-
-
-def test_untrained_encoder_takes_the_nearest_label_texts():
-    places = {"cat": [1, 0], "dog": [0, 1], "a cat": [0.9, 0.1], "a dog": [0.2, 0.8]}
-
-    def encode(texts):
-        return np.array([places[text] for text in texts], dtype=np.float32)
-
-    labels = Labels(["1", "2"], ["Cat", "Dog"], ["cat", "dog"])
-    queries = Split(["a cat", "a dog"], csr_matrix((2, 2)), ["q", "r"], csr_matrix([[0, 0], [0, 1]]))
-    assert untrained_encoder(encode, labels, queries, 2).tolist() == [[0, 1], [0, -1]]

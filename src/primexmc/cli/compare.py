@@ -26,7 +26,13 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a directory or file with a training and a test split")
     parser.add_argument("--methods", metavar="A,B", required=True, help="names with commas between them; see below")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="directory of field.json")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("primexmc-compare"),
+        help="directory of field.json (primexmc-compare)",
+    )
     parser.add_argument("--seeds", metavar="N", type=int, default=1, help="runs of each method, by seed (1)")
     parser.add_argument(
         "--modes", metavar="A,B", default="theta", help="how our methods predict: theta (default), the dual encoder"

@@ -37,12 +37,14 @@ class Peer:
         return cls(name, content["peer"], content["reads"], content["label_rows"], settings, content["seeded"])
 
     def plan(self, task: Task) -> Plan:
-        self._commands(task)
         data = task.settings.data
         settings = {**self.settings, "propensity_a": data.propensity_a, "propensity_b": data.propensity_b}
         if self.reads == "features":
             settings |= {"features": "tf-idf of words", "label_rows": self.label_rows}
         return Plan(settings=settings, text_len="whole")
+
+    def check(self, task: Task) -> None:
+        self._commands(task)
 
     def run(self, task: Task, modes: Sequence[str]) -> Outcome:
         """Writes the files, runs the program, reads its answer."""

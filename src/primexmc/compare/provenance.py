@@ -1,19 +1,22 @@
-"""Which code and which data a row comes from."""
+"""Which code, which data and which command a row comes from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
+from ..config import flatten
 from ..data.corpus import Corpus, Split
 from ..data.texts import Texts
+from .task import NO_MODE
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -26,6 +29,24 @@ def commit() -> str:
     revision = _git(root, "rev-parse", "--short=12", "HEAD")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
     return __version__ if not revision else revision + ("+" if changed else "")
+
+
+def retold(data: str, preset: str | None, config: str | Path | None, settings: Mapping[str, Any]) -> list[str]:
+    """The command line of a comparison without its methods and seeds."""
+    words = ["primexmc", "compare", data]
+    words += ["--preset", preset] if preset else []
+    words += ["--config", str(config)] if config else []
+    for key, value in flatten(settings):
+        if key != "training.seed":
+            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    return words
+
+
+def row_command(words: Sequence[str], method: str, mode: str, seed: int) -> str:
+    """What makes one row alone."""
+    words = [*words, "--methods", method]
+    words += ["--modes", mode] if mode not in (NO_MODE, "theta") else []
+    return shlex.join(words + (["--set", f"training.seed={seed}"] if seed else []))
 
 
 def row_key(data_key: str, method: str, mode: str, seed: int, settings: Mapping[str, Any]) -> str:

@@ -15,10 +15,12 @@ from typing import Any
 from ..config import Settings, flatten
 from ..evaluation.evaluate import evaluate
 from ..model.description import DESCRIPTION
+from ..model.encode import pick_device
 from ..model.model import PrimeModel
 from ..training.checkpoint import has_checkpoint
 from ..training.place import FOLDER
 from ..training.resolve import resolve
+from ..training.saver import Interrupted
 from ..training.train import train
 from .task import Outcome, Plan, Task
 
@@ -48,6 +50,9 @@ class Recipe:
         encoder = Path(settings.encoder.name).name
         return Plan(settings=named, encoder=encoder, text_len=settings.data.query_tokens)
 
+    def check(self, task: Task) -> None:
+        pick_device(self.settings(task).training.device)
+
     def run(self, task: Task, modes: Sequence[str]) -> Outcome:
         model = self._trained(task)
         validated = bool(model.facts["validation"])
@@ -71,7 +76,10 @@ class Recipe:
             return PrimeModel.load(task.place, self.settings(task).training.device)
         resume = has_checkpoint(task.place / FOLDER)
         values = self.settings(task).to_dict()
-        return train(task.corpus, task.preset, values, out=task.place, resume=resume, quiet=task.quiet)
+        try:
+            return train(task.corpus, task.preset, values, out=task.place, resume=resume, quiet=task.quiet)
+        except Interrupted:
+            raise Interrupted("stopped; the same command goes on from there.") from None
 
 
 def _scaled(settings: Settings, key: str, factor: float) -> float:

@@ -32,6 +32,9 @@ class SimpleMethod:
         settings = {**a_b, "encoder": named["encoder"], "tokens": [data.query_tokens, data.label_tokens]}
         return Plan(settings=settings, encoder=Path(task.settings.encoder.name).name, text_len=data.query_tokens)
 
+    def check(self, task: Task) -> None:
+        pass
+
     def run(self, task: Task, modes: Sequence[str]) -> Outcome:
         started = time.perf_counter()
         pred_ids = self.predict(task)

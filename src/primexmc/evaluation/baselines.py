@@ -1,4 +1,4 @@
-"""What a model has to beat: popularity, nearest neighbours by tf-idf, and an encoder that was not trained.
+"""What a model has to beat: popularity and nearest neighbours by tf-idf (and the untrained encoder: zero_shot.py).
 
 Each gives ranked label ids (queries x top, -1 = none), with the filtered pairs of the split left out.
 Shapes: Q queries, N training queries, W words, L labels, K predictions; B queries in a block.
@@ -6,14 +6,11 @@ Shapes: Q queries, N training queries, W words, L labels, K predictions; B queri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from ..data.corpus import Labels, Split
-from ..retrieval.exact import ExactIndex
+from ..data.corpus import Split
 from .hits import IntArray, label_counts, positives_only
 from .tfidf import TfIdf
 
@@ -34,17 +31,6 @@ def popularity(train: Split, queries: Split, top: int = 100) -> IntArray:
             allowed = candidates[~np.isin(candidates, removed)][:top]
             pred_QK[row] = np.pad(allowed, (0, top - len(allowed)), constant_values=-1)
     return pred_QK
-
-
-def untrained_encoder(
-    encode: Callable[[Sequence[str]], NDArray[np.float32]], labels: Labels, queries: Split, top: int = 100
-) -> IntArray:
-    """The labels whose texts lie nearest to the query, as the encoder comes."""
-    import torch
-
-    index = ExactIndex(torch.from_numpy(encode(labels.texts)))
-    ids_QK, _ = index.search(encode(queries.texts), top, queries.filtered)
-    return ids_QK
 
 
 def tfidf_neighbours(train: Split, queries: Split, top: int = 100, num_neighbours: int = 20) -> IntArray:
