@@ -90,11 +90,11 @@ def test_a_second_call_makes_nothing_again(made, monkeypatch):
     assert again == rows and "already" in said[0]
     free = {**QUICK, "training.threads": 1}
     assert compare(make_corpus(), ["prime"], out=out, settings=free, preset="static-cpu", say=said.append) == rows[:1]
+    other = {**QUICK, "training.epochs": 3}
     with pytest.raises(AssertionError, match="trained again"):
-        other = {**QUICK, "training.epochs": 3}
         compare(make_corpus(), ["prime"], out=out, settings=other, preset="static-cpu", say=said.append)
+    data = dataclasses.replace(make_corpus(), test=make_corpus(filtered=True).test)
     with pytest.raises(AssertionError, match="trained again"):
-        data = dataclasses.replace(make_corpus(), test=make_corpus(filtered=True).test)
         compare(data, ["prime"], out=out, settings=QUICK, preset="static-cpu", say=said.append)
 
 
