@@ -8,6 +8,7 @@ from typing import Any
 from ..config import Settings
 from ..model.description import DESCRIPTION, read_description
 
+LIBRARIES = {True: 0.25e9, False: 0.4e9}  # main memory of Python with torch, for the static encoder or another
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "R@100")
 
 
@@ -15,6 +16,7 @@ def model_facts(path: Path) -> dict[str, Any]:
     """What stands in the directory."""
     description = read_description(path)
     settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return {
         "model": str(path),
         "labels": description["num_labels"],
@@ -22,7 +24,8 @@ def model_facts(path: Path) -> dict[str, Any]:
         "train_queries": description["num_train_queries"],
         "encoder": settings.encoder.name,
         **description["facts"],
-        "bytes": sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+        "bytes": size,
+        "predict_gib": round((size + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
         "settings": _unlike_the_defaults(settings),
     }
 
@@ -35,6 +38,7 @@ def model_text(facts: dict[str, Any]) -> str:
         f"{facts['model']}: {labels:,} labels, {dim} dimensions, {megabytes:,.1f} MB",
         f"  encoder {facts['encoder']}, trained on {facts['train_queries']:,} queries of {facts.get('corpus', '?')} "
         f"for {facts.get('epochs', '?')} epochs in {facts.get('train_s', 0):,.0f} s",
+        f"  predicting takes about {facts['predict_gib']:.1f} GiB of memory",
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
         "  settings unlike the defaults:",
     ]

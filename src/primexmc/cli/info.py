@@ -7,23 +7,23 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .options import add_set_option
+from .options import add_settings_options, chosen_settings
 
 SENTENCE = "tell about a model, data, a preset, or all settings"
 EPILOG = """examples:
   primexmc info                        versions and presets
   primexmc info my-model               settings, labels, scores, size
-  primexmc info my-data/               counts, frequencies, duplicates, lengths
+  primexmc info my-data/               counts, frequencies, duplicates, lengths; memory and time of a training
+  primexmc info my-data/ --preset minilm     the same for a training with these settings
   primexmc info --preset static-cpu
   primexmc info --settings             every setting with its default and what it does"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="MODEL|DATA", type=Path, nargs="?", help="a model's directory, or data")
-    parser.add_argument("--preset", metavar="NAME", help="print a preset's file")
     parser.add_argument("--settings", action="store_true", help="list every setting")
     parser.add_argument("--json", action="store_true", help="the same as JSON")
-    add_set_option(parser)
+    add_settings_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,14 +36,13 @@ def _facts(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """What is to be told: as plain values, and as text."""
     from ..errors import UserError
 
-    asked = [bool(arguments.what), bool(arguments.preset), arguments.settings]
-    if sum(asked) > 1:
+    if arguments.settings and (arguments.what or arguments.preset):
         raise UserError("one question at a time: a MODEL or DATA, or --preset, or --settings.")
     if arguments.settings:
         from .about_settings import settings_facts, settings_text
 
         return settings_facts(), settings_text()
-    if arguments.preset:
+    if arguments.preset and arguments.what is None:
         from ..presets import load_preset
         from .about_settings import preset_as_text
 
@@ -53,6 +52,10 @@ def _facts(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
         return overview_facts(), overview_text()
     if _is_model(arguments.what):
+        if arguments.preset or arguments.config or arguments.set:
+            raise UserError(
+                f"{arguments.what} is a model: its settings are its own; --preset, --config and --set are for DATA."
+            )
         from .about_model import model_facts, model_text
 
         facts = model_facts(arguments.what)
@@ -66,16 +69,10 @@ def _is_model(path: Path) -> bool:
 
 
 def _about_data(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from importlib import resources
-
-    from tokenizers import Tokenizer
-
-    from ..config import Settings, parse_overrides
+    settings, values = chosen_settings(arguments)
     from ..data.corpus import Corpus
-    from ..data.facts import data_facts, fact_lines
+    from .about_data import data_facts_and_lines
 
-    settings = Settings().with_values(parse_overrides(arguments.set), "--set").data
-    with resources.as_file(resources.files("primexmc.model") / "static_table" / "tokenizer.json") as file:
-        tokenizer = Tokenizer.from_file(str(file))
-    facts = data_facts(Corpus.load(arguments.what, settings=settings), tokenizer, settings)
-    return facts, "\n".join(fact_lines(facts))
+    corpus = Corpus.load(arguments.what, settings=settings.data)
+    facts, lines = data_facts_and_lines(corpus, settings, arguments.preset, arguments.config, values)
+    return facts, "\n".join(lines)

@@ -101,7 +101,8 @@ def _token_spread(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> dic
     sample = Texts.of(texts)[:: max(1, len(texts) // _SAMPLE)]
     lengths = np.array([len(encoding.ids) for encoding in tokenizer.encode_batch_fast(list(sample))])
     quantiles = {f"p{share}": int(np.percentile(lengths, share, method="higher")) for share in _QUANTILES}
-    return {**quantiles, "mean": float(lengths.mean()), "cut_at": limit, "cut_share": float((lengths > limit).mean())}
+    means = {"mean": float(lengths.mean()), "mean_when_cut": float(lengths.clip(max=limit).mean())}
+    return {**quantiles, **means, "cut_at": limit, "cut_share": float((lengths > limit).mean())}
 
 
 def _num_empty(texts: Sequence[str]) -> int:

@@ -1,0 +1,192 @@
+"""What a training will need, said before it begins: memory by rules of thumb, steps by count, time where it is timed.
+
+The rules count what training keeps: 16 bytes a parameter (value, gradient, AdamW's two moments), 4 more for the best
+epoch's copy, 4 D bytes a label (centroid) and a training query (bank). What a step holds for its backward pass was
+counted from the tensors that autograd saves. "About" is meant: allocators, padding and libraries add to it.
+Shapes: N training queries, L labels, F free vectors, Q queries and M labels of a batch, D dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..config import Settings
+from ..data.corpus import Corpus
+from ..data.propensity import inverse_propensity
+from ..data.texts import Texts
+from ..model.network import num_free_vectors
+from ..model.size import EncoderSize
+from ..sampling.positives import PositiveSampler, batch_labels
+
+GIB = 2**30
+LIBRARIES = 0.5 * GIB  # Python with torch, and a little of everything
+TRANSFORMER_ON_CPU = 0.6 * GIB  # more libraries, and what the allocator does not give back; measured with MiniLM
+CUDA_LIBRARIES = 1.5 * GIB  # of host memory, where a GPU is used
+PADDING = 1.1  # texts are padded in groups of like length
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The counts that the rules look at."""
+
+    num_queries: int
+    num_labels: int
+    num_pairs: int
+    text_bytes: int
+    query_tokens: float  # on average, cut
+    label_tokens: float
+    batch_queries: int
+    batch_labels: int
+    passes: tuple[tuple[str, int, int], ...]  # (name, queries, epochs) of each phase
+    validates: bool
+
+    @property
+    def batch_tokens(self) -> float:
+        return self.batch_queries * self.query_tokens + self.batch_labels * self.label_tokens
+
+    @property
+    def num_steps(self) -> int:
+        return sum(epochs * -(-queries // self.batch_queries) for _, queries, epochs in self.passes)
+
+    @property
+    def num_texts(self) -> int:
+        """Texts that go through the encoder with gradient."""
+        return sum(epochs * queries for _, queries, epochs in self.passes) + self.num_steps * self.batch_labels
+
+
+def plan_training(corpus: Corpus, settings: Settings, query_tokens: float, label_tokens: float) -> Plan:
+    """Of `corpus.train` with these settings; the labels of a batch are drawn once, for random queries."""
+    train, training = corpus.split("train"), settings.training
+    validates = training.validate_every > 0
+    held_out = 0
+    if validates and corpus.val is None:
+        data = settings.data
+        held_out = min(round(len(train) * data.validation_fraction), data.validation_max)
+    passes = [("choose" if validates else "all", len(train) - held_out, training.epochs)]
+    if validates and training.refit:
+        everything = len(train) + (0 if corpus.val is None else len(corpus.val))
+        passes.append(("refit", everything, training.epochs))
+    batch_queries = min(training.batch_size, len(train))
+    return Plan(
+        num_queries=len(train),
+        num_labels=len(corpus.labels),
+        num_pairs=int(train.positives.nnz),
+        text_bytes=sum(int(Texts.of(texts).offsets[-1]) for texts in (train.texts, corpus.labels.texts)),
+        query_tokens=query_tokens,
+        label_tokens=label_tokens,
+        batch_queries=batch_queries,
+        batch_labels=_labels_of_a_batch(corpus, settings, batch_queries),
+        passes=tuple(passes),
+        validates=validates,
+    )
+
+
+def memory_bytes(plan: Plan, settings: Settings, size: EncoderSize, *, bf16: bool, flash: bool) -> dict[str, float]:
+    """By what it is needed for; "kept" is there all the time, of the others the larger comes on top.
+
+    `flash`: attention whose weights are never stored, as on GPUs.
+    """
+    D, prototypes = size.dim, settings.prototypes
+    per_parameter = 20 if plan.validates else 16
+    network = (4 * D * D + 2 * D * prototypes.width) if prototypes.enabled else 0
+    parts = {
+        "encoder": per_parameter * size.num_parameters,
+        "prototype_network": per_parameter * network,
+        "free_vectors": per_parameter * D * num_free_vectors(prototypes, plan.num_labels),
+        "centroids": 4 * D * plan.num_labels,
+        "query_bank": 4 * D * plan.num_queries,
+    }
+    step = _activations(plan, size, bf16, flash) + 32 * plan.batch_queries * plan.batch_labels
+    if prototypes.enabled:
+        step += plan.batch_labels * (39 * prototypes.width + 75 * D)
+    all_prototypes = 8 * D * plan.num_labels
+    kept = sum(parts.values())
+    return {**parts, "kept": kept, "a_step": step, "all_prototypes": all_prototypes,
+            "total": kept + max(step, all_prototypes)}  # fmt: skip
+
+
+def host_bytes(plan: Plan, size: EncoderSize, kept: float, *, on_gpu: bool) -> float:
+    """Libraries, texts and pairs; next to a GPU also a copy of what is kept, when a checkpoint is written."""
+    data = plan.text_bytes + 24 * plan.num_pairs
+    if on_gpu:
+        return data + CUDA_LIBRARIES + kept
+    return data + LIBRARIES + (TRANSFORMER_ON_CPU if size.num_layers else 0)
+
+
+def estimate(
+    plan: Plan, settings: Settings, size: EncoderSize, *, on_gpu: bool, bf16: bool, step_s: float | None
+) -> dict[str, Any]:
+    """Plain values, ready for JSON. `step_s` is a measured step, None where none could be timed."""
+    memory = memory_bytes(plan, settings, size, bf16=bf16, flash=on_gpu)
+    host = host_bytes(plan, size, memory["kept"], on_gpu=on_gpu)
+    return {
+        "encoder": settings.encoder.name,
+        "encoder_parameters": size.num_parameters,
+        "device": "cuda" if on_gpu else "cpu",
+        "gpu_gib": round(memory["total"] / GIB, 2) if on_gpu else None,
+        "host_gib": round((host if on_gpu else host + memory["total"]) / GIB, 2),
+        "memory_gib": {name: round(value / GIB, 3) for name, value in memory.items()},
+        "steps": plan.num_steps,
+        "epochs": {name: epochs for name, _, epochs in plan.passes},
+        "texts_encoded": plan.num_texts,
+        "queries_a_step": plan.batch_queries,
+        "labels_a_step": plan.batch_labels,
+        "step_s": step_s,
+        "train_s": None if step_s is None else round(step_s * plan.num_steps, 1),
+    }
+
+
+def estimate_lines(facts: dict[str, Any]) -> list[str]:
+    """The same as lines of text."""
+    memory = facts["memory_gib"]
+    parts = ", ".join(f"{name.replace('_', ' ')} {memory[name]:.2g}" for name in PARTS if memory[name] >= 0.005)
+    where = f"about {facts['gpu_gib']:.1f} GiB of GPU memory and " if facts["gpu_gib"] is not None else "about "
+    epochs = " + at most ".join(f"{count} ({name})" for name, count in facts["epochs"].items())
+    return [
+        f"training with {facts['encoder']} ({facts['encoder_parameters'] / 1e6:.1f}M parameters) on {facts['device']}:",
+        f"  {where}{facts['host_gib']:.1f} GiB of main memory",
+        f"    GiB: {parts}",
+        f"  {epochs} epochs, {facts['steps']:,} steps of {facts['queries_a_step']:,} queries and about "
+        f"{facts['labels_a_step']:,} labels, {facts['texts_encoded'] / 1e6:.3g} million texts through the encoder",
+        f"  {_time(facts)}",
+    ]
+
+
+PARTS = ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "all_prototypes")
+
+
+def _time(facts: dict[str, Any]) -> str:
+    if facts["step_s"] is None:
+        return "time: not known here; it is timed for the static encoder, and for any encoder that is here with a GPU"
+    seconds = facts["train_s"]
+    shown = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    shown = f"{seconds / 3600:.1f} hours" if seconds >= 7200 else shown
+    return f"about {shown}, at {facts['step_s']:.2g} s a step on this machine now; validation and clustering add to it"
+
+
+def _activations(plan: Plan, size: EncoderSize, bf16: bool, flash: bool) -> float:
+    """What autograd keeps of the encoder: counted with BERT and DistilBERT, dropout on."""
+    if size.num_layers == 0:  # a token's id and weight; a text's vector and its gradient
+        return 32 * plan.batch_tokens + 16 * size.dim * (plan.batch_queries + plan.batch_labels)
+    a_token: float = 34 * size.dim + 4 * size.inner if bf16 else 38 * size.dim + 8 * size.inner
+    if not flash:
+        a_token += 12 * size.heads * max(plan.query_tokens, plan.label_tokens)
+    return PADDING * size.num_layers * a_token * plan.batch_tokens
+
+
+def _labels_of_a_batch(corpus: Corpus, settings: Settings, batch_queries: int) -> int:
+    """How many different labels random queries draw; queries that are alike draw fewer."""
+    train, data = corpus.split("train"), settings.data
+    counts_L = np.bincount(train.positives.indices, minlength=len(corpus.labels))
+    weights_L = inverse_propensity(counts_L, len(train), data.propensity_a, data.propensity_b)
+    usable = np.flatnonzero(np.diff(train.positives.indptr))
+    if len(usable) == 0:
+        return 0
+    rng = np.random.default_rng(0)
+    queries = rng.choice(usable, min(batch_queries, len(usable)), replace=False)
+    rows = train.positives[queries]
+    sampler = PositiveSampler(rows, weights_L, settings.sampling.positives_per_query)
+    return len(batch_labels(sampler.draw(np.arange(len(queries)), rng)))
