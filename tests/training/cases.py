@@ -33,6 +33,7 @@ QUICK = {
     "training.warmup_steps": 3,
     "training.learning_rate": 0.02,
     "training.prototype_learning_rate": 0.01,
+    "training.validate_every": 1,
     "training.threads": 1,
     "search.top": 5,
 }

@@ -1,4 +1,4 @@
-"""One thread, a token cache of its own, and an encoder so small that a training takes a tenth of a second."""
+"""One thread, and an encoder so small that a training takes a tenth of a second."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from primexmc.model.encoder import load_encoder
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread(tmp_path_factory):
+def one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRIMEXMC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+    yield
     torch.set_num_threads(before)
 
 
@@ -24,8 +22,8 @@ def tiny_static(monkeypatch):
     """The embedded table has 30,000 rows; this one 24. Encoders of other names are loaded as ever."""
 
     def load(settings, directory=None):
-        return (
-            static_encoder(dropout=settings.dropout) if settings.name == "static" else load_encoder(settings, directory)
-        )
+        if settings.name == "static":
+            return static_encoder(dropout=settings.dropout)
+        return load_encoder(settings, directory)
 
     monkeypatch.setattr("primexmc.training.train.load_encoder", load)

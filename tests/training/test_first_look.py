@@ -1,4 +1,4 @@
-"""The first look: what it gives is what looking again would give, and it depends on all that it should."""
+"""What the untrained encoder sees is kept, and found again only by what would see the same."""
 
 from __future__ import annotations
 
@@ -6,81 +6,80 @@ import dataclasses
 
 import pytest
 import torch
+from model.tiny import static_encoder
+from training.cases import make_corpus, make_phase, quick
 
-from primexmc.config import Settings
-from primexmc.data.corpus import Corpus
-from primexmc.model.encoder import load_encoder
+from primexmc.data.token_cache import default_cache_dir
 from primexmc.training import first_look as module
-from primexmc.training.data import prepare
 from primexmc.training.first_look import first_look
-from primexmc.training.phase import Phase
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module")
-def encoder():
-    return load_encoder(Settings().encoder)
-
-
-def make_phase(encoder, words="red blue green", **values):
-    settings = Settings().with_values(
-        {"prototypes.num_free_vectors": 2} | {name.replace("__", "."): value for name, value in values.items()}, "test"
-    )
-    colours = words.split()
-    corpus = Corpus.from_lists([f"a {colour} thing" for colour in colours] * 3, [[colour] for colour in colours] * 3)
-    return Phase("all", settings, prepare(corpus, corpus.split("train"), encoder, settings), 1, False)
-
-
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRIMEXMC_CACHE", str(tmp_path / "cache"))
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRIMEXMC_CACHE", str(tmp_path))
+    assert default_cache_dir() == tmp_path
+    return tmp_path / "first-look"
 
 
-def files(tmp_path):
-    return sorted((tmp_path / "cache" / "first-look").glob("*"))
+def look(monkeypatch, corpus=None, encoder=None, bf16=False, **values):
+    """What it gives, and whether the encoder was asked."""
+    asked = []
+    encode = module.encode_tokens
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "encode_tokens", lambda *args, **how: (asked.append(1), encode(*args, **how))[1])
+        encoder = encoder or static_encoder()
+        phase = dataclasses.replace(make_phase(corpus or make_corpus(50), encoder, quick(**values)), bf16=bf16)
+        return first_look(phase, encoder, CPU), bool(asked)
 
 
-def test_the_second_look_reads_the_same_without_encoding(encoder, tmp_path, monkeypatch):
-    phase = make_phase(encoder)
-    first = first_look(phase, encoder, CPU)
-    assert len(files(tmp_path)) == 1
-    monkeypatch.setattr(module, "encode_tokens", lambda *_, **__: pytest.fail("encoded again"))
-    second = first_look(phase, encoder, CPU)
-    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
-    assert first[1].norm(dim=1).allclose(torch.ones(9))
+def test_the_second_look_is_the_first(monkeypatch, cache):
+    first, asked = look(monkeypatch)
+    again, asked_again = look(monkeypatch)
+    assert asked and not asked_again and len(list(cache.iterdir())) == 1
+    assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
+    assert torch.allclose(again[1].norm(dim=1), torch.ones(50))
 
 
 @pytest.mark.parametrize(
-    "changed", [{"words": "red blue black"}, {"training__seed": 1}, {"prototypes__num_free_vectors": 3}]
+    "other",
+    [
+        {"corpus": make_corpus(50, seed=9)},
+        {"corpus": make_corpus(51)},
+        {"encoder": static_encoder(seed=1)},
+        {"bf16": True},
+        {"training__seed": 1},
+        {"prototypes__num_free_vectors": 3},
+        {"data__query_tokens": 3},
+    ],
 )
-def test_another_training_looks_for_itself(encoder, tmp_path, changed):
-    first_look(make_phase(encoder), encoder, CPU)
-    first_look(make_phase(encoder, **changed), encoder, CPU)
-    assert len(files(tmp_path)) == 2
+def test_what_would_see_something_else_looks_itself(other, monkeypatch):
+    look(monkeypatch)
+    seen, asked = look(monkeypatch, **other)
+    assert asked
+    again, _ = look(monkeypatch, **other)
+    assert torch.equal(seen[0], again[0]) and torch.equal(seen[1], again[1])
 
 
-def test_other_weights_look_for_themselves(encoder, tmp_path):
-    phase = make_phase(encoder)
-    first_look(phase, encoder, CPU)
-    other = load_encoder(Settings().encoder)
-    with torch.no_grad():
-        other.weight_V[0] += 1
-    first_look(phase, other, CPU)
-    first_look(dataclasses.replace(phase, bf16=True), encoder, CPU)
-    assert len(files(tmp_path)) == 3
+def test_settings_that_do_not_matter_do_not_matter(monkeypatch):
+    look(monkeypatch)
+    assert not look(monkeypatch, training__epochs=9, loss__name="margin", training__learning_rate=0.5)[1]
 
 
-def test_a_damaged_file_is_made_again(encoder, tmp_path):
-    phase = make_phase(encoder)
-    first = first_look(phase, encoder, CPU)
-    files(tmp_path)[0].write_bytes(b"not tensors")
-    assert torch.equal(first_look(phase, encoder, CPU)[1], first[1])
-    assert files(tmp_path)[0].stat().st_size > 100
+def test_damage_is_looked_past(monkeypatch, cache):
+    first, _ = look(monkeypatch)
+    for content in (b"", b"nonsense", next(cache.iterdir()).read_bytes()[:-100]):
+        next(cache.iterdir()).write_bytes(content)
+        again, asked = look(monkeypatch)
+        assert asked and torch.equal(first[1], again[1])
 
 
-def test_a_cache_that_cannot_be_written_stops_nothing(encoder, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    phase = make_phase(encoder)
-    monkeypatch.setenv("PRIMEXMC_CACHE", str(tmp_path / "file" / "below"))
-    assert len(first_look(phase, encoder, CPU)[1]) == 9
+def test_a_cache_that_cannot_be_written(monkeypatch, cache):
+    cache.write_text("a file where the directory would be")
+    assert look(monkeypatch)[1] and look(monkeypatch)[1]
+
+
+def test_what_is_too_large_is_not_kept(monkeypatch, cache):
+    monkeypatch.setattr(module, "LARGEST_KEPT", 100)
+    assert look(monkeypatch)[1] and look(monkeypatch)[1] and not cache.exists()
