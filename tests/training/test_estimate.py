@@ -109,7 +109,7 @@ def test_activations_are_what_autograd_saves(tmp_path, length):
 def test_facts_and_lines():
     size = EncoderSize(22_600_000, 384, 6, 1536, 12)
     big = plan(num_queries=1_000_000, num_labels=500_000, passes=(("choose", 995_000, 20), ("refit", 1_000_000, 20)))
-    facts = estimate(big, SETTINGS, size, on_gpu=True, bf16=True, step_s=None)
+    facts = estimate(big, SETTINGS, size, on_gpu=True, bf16=True, step_s=None, has_bytes=4 * GIB)
     assert facts["steps"] == 20 * 49_750 + 20 * 50_000
     assert facts["gpu_gib"] == pytest.approx(
         (16 * (22.6e6 + 7 * 384 + 4 * 384**2 + 2 * 384 * 64) + 4 * 384 * 1.5e6 + 8 * 384 * 5e5) / GIB, abs=0.01
@@ -117,15 +117,28 @@ def test_facts_and_lines():
     assert facts["host_gib"] > facts["memory_gib"]["kept"] and facts["train_s"] is None
     lines = estimate_lines(facts)
     assert "22.6M parameters" in lines[0] and "cuda" in lines[0]
-    assert "of GPU memory" in lines[1] and "20 (choose) + at most 20 (refit) epochs" in lines[3]
-    assert "not known" in lines[-1]
+    assert "of GPU memory" in lines[1] and not any("more than" in line for line in lines)
+    assert "20 (choose) + at most 20 (refit) epochs" in lines[3]
+    tokens_per_step = 20 * 5.0 + 24 * 2.0
+    assert facts["h200_s"] == pytest.approx(facts["steps"] * tokens_per_step * 0.074 / 37_000, abs=0.1)
+    assert "on one H200 about 10 minutes" in lines[-1]
+
+
+def test_too_little_memory_is_said():
+    """Of the GPU where there is one, else of the machine; each by its own need."""
+    wide = EncoderSize(500_000_000, 1024, 24, 4096, 16)
+    for on_gpu, owner in ((True, "the GPU"), (False, "this machine")):
+        facts = estimate(plan(), SETTINGS, wide, on_gpu=on_gpu, bf16=True, step_s=None, has_bytes=2 * GIB)
+        lines = estimate_lines(facts)
+        assert f"  more than the 2.0 GiB that {owner} has: lower training.batch_size" in lines
+        assert facts["h200_s"] is None and "time: not known" in lines[-1]
 
 
 @pytest.mark.parametrize(
     ("step_s", "shown"), [(1.0, "about 15 seconds"), (60.0, "about 15 minutes"), (3600.0, "about 15.0 hours")]
 )
 def test_time_in_the_unit_that_fits(step_s, shown):
-    facts = estimate(plan(), SETTINGS, EncoderSize(1000, 16), on_gpu=False, bf16=False, step_s=step_s)
+    facts = estimate(plan(), SETTINGS, EncoderSize(1000, 16), on_gpu=False, bf16=False, step_s=step_s, has_bytes=GIB)
     assert facts["train_s"] == round(15 * step_s, 1) and facts["gpu_gib"] is None
     assert shown in estimate_lines(facts)[-1]
 

@@ -46,7 +46,7 @@ def _training(corpus: Corpus, settings: Settings, tokens: Mapping[str, Any]) -> 
     from ..model.encode import pick_device, wants_bf16
     from ..model.size import encoder_size
     from ..training.estimate import estimate, estimate_lines, plan_training
-    from ..training.timing import seconds_per_step
+    from ..training.timing import memory_bytes_of, seconds_per_step
 
     size = encoder_size(settings.encoder.name)
     if size is None:
@@ -58,5 +58,5 @@ def _training(corpus: Corpus, settings: Settings, tokens: Mapping[str, Any]) -> 
     can_time = plan.batch_labels > 0 and (name == "static" or (on_gpu and Path(name).expanduser().is_dir()))
     step_s = seconds_per_step(corpus, plan, settings) if can_time else None
     bf16 = wants_bf16(settings.training.precision, device)
-    facts = estimate(plan, settings, size, on_gpu=on_gpu, bf16=bf16, step_s=step_s)
+    facts = estimate(plan, settings, size, on_gpu=on_gpu, bf16=bf16, step_s=step_s, has_bytes=memory_bytes_of(device))
     return facts, estimate_lines(facts)

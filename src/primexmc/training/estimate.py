@@ -25,6 +25,7 @@ GIB = 2**30
 LIBRARIES = 0.5 * GIB  # Python with torch, and a little of everything
 TRANSFORMER_ON_CPU = 0.6 * GIB  # more libraries, and what the allocator does not give back; measured with MiniLM
 CUDA_LIBRARIES = 1.5 * GIB  # of host memory, where a GPU is used
+MINILM_ON_H200 = 37_000 / 0.074  # tokens a second in training, from docs/lab.md; no other rate has been measured
 PADDING = 1.1  # texts are padded in groups of like length
 
 
@@ -117,9 +118,10 @@ def host_bytes(plan: Plan, size: EncoderSize, kept: float, *, on_gpu: bool) -> f
 
 
 def estimate(
-    plan: Plan, settings: Settings, size: EncoderSize, *, on_gpu: bool, bf16: bool, step_s: float | None
+    plan: Plan, settings: Settings, size: EncoderSize, *, on_gpu: bool, bf16: bool, step_s: float | None, has_bytes: int
 ) -> dict[str, Any]:
-    """Plain values, ready for JSON. `step_s` is a measured step, None where none could be timed."""
+    """Plain values, ready for JSON. `step_s` is a measured step, None where none could be timed; `has_bytes` is the
+    memory that the GPU has, or without one the machine."""
     memory = memory_bytes(plan, settings, size, bf16=bf16, flash=on_gpu)
     host = host_bytes(plan, size, memory["kept"], on_gpu=on_gpu)
     return {
@@ -128,6 +130,7 @@ def estimate(
         "device": "cuda" if on_gpu else "cpu",
         "gpu_gib": round(memory["total"] / GIB, 2) if on_gpu else None,
         "host_gib": round((host if on_gpu else host + memory["total"]) / GIB, 2),
+        "has_gib": round(has_bytes / GIB, 2),
         "memory_gib": {name: round(value / GIB, 3) for name, value in memory.items()},
         "steps": plan.num_steps,
         "epochs": {name: epochs for name, _, epochs in plan.passes},
@@ -136,6 +139,7 @@ def estimate(
         "labels_a_step": plan.batch_labels,
         "step_s": step_s,
         "train_s": None if step_s is None else round(step_s * plan.num_steps, 1),
+        "h200_s": round(plan.num_steps * plan.batch_tokens / MINILM_ON_H200, 1) if _is_minilm(size) else None,
     }
 
 
@@ -148,6 +152,7 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
     return [
         f"training with {facts['encoder']} ({facts['encoder_parameters'] / 1e6:.1f}M parameters) on {facts['device']}:",
         f"  {where}{facts['host_gib']:.1f} GiB of main memory",
+        *_too_much(facts),
         f"    GiB: {parts}",
         f"  {epochs} epochs, {facts['steps']:,} steps of {facts['queries_a_step']:,} queries and about "
         f"{facts['labels_a_step']:,} labels, {facts['texts_encoded'] / 1e6:.3g} million texts through the encoder",
@@ -158,13 +163,31 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
 PARTS = ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "all_prototypes")
 
 
+def _too_much(facts: dict[str, Any]) -> list[str]:
+    needed = facts["host_gib"] if facts["gpu_gib"] is None else facts["gpu_gib"]
+    owner = "this machine" if facts["gpu_gib"] is None else "the GPU"
+    if needed <= facts["has_gib"]:
+        return []
+    return [f"  more than the {facts['has_gib']:.1f} GiB that {owner} has: lower training.batch_size"]
+
+
 def _time(facts: dict[str, Any]) -> str:
-    if facts["step_s"] is None:
-        return "time: not known here; it is timed for the static encoder, and for any encoder that is here with a GPU"
-    seconds = facts["train_s"]
-    shown = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-    shown = f"{seconds / 3600:.1f} hours" if seconds >= 7200 else shown
-    return f"about {shown}, at {facts['step_s']:.2g} s a step on this machine now; validation and clustering add to it"
+    if facts["step_s"] is not None:
+        shown, step_s = _duration(facts["train_s"]), facts["step_s"]
+        return f"about {shown}, at {step_s:.2g} s a step on this machine now; validation and clustering add to it"
+    if facts["h200_s"] is not None:
+        return f"time: not timed here; on one H200 about {_duration(facts['h200_s'])}, by the rate in docs/lab.md"
+    return "time: not known here; it is timed for the static encoder, and for any encoder that is here with a GPU"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+
+
+def _is_minilm(size: EncoderSize) -> bool:
+    return (size.num_layers, size.dim, size.inner) == (6, 384, 1536)
 
 
 def _activations(plan: Plan, size: EncoderSize, bf16: bool, flash: bool) -> float:

@@ -1,7 +1,8 @@
-"""Seconds a training step takes here: a few real steps of the real loop, on made-up tokens of the right lengths."""
+"""What this machine can do: its memory, and the seconds a training step takes, by a few real steps on made-up tokens."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -52,6 +53,13 @@ def seconds_per_step(corpus: Corpus, plan: Plan, settings: Settings) -> float:
     with tempfile.TemporaryDirectory() as place, Log(Path(place) / "metrics.jsonl", quiet=True) as log:
         run_phase(phase, state, log, None, note)
     return float(np.median(np.diff(ends)))
+
+
+def memory_bytes_of(device: torch.device) -> int:
+    """What a GPU has in all; on a CPU the machine's main memory."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _made_up(corpus: Corpus, plan: Plan, settings: Settings, num_tokens: int) -> TrainingData:
