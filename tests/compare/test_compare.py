@@ -13,7 +13,8 @@ from primexmc.cli.parser import parse
 from primexmc.compare import recipe
 from primexmc.compare.compare import compare
 from primexmc.compare.registry import find_method
-from primexmc.compare.task import Outcome, Plan
+from primexmc.compare.task import Outcome, Plan, Task
+from primexmc.config import Settings
 from primexmc.errors import UserError
 from primexmc.evaluation.baselines import popularity
 from primexmc.evaluation.evaluate import evaluate, score
@@ -49,16 +50,10 @@ def test_the_numbers_are_those_of_each_method_alone(made, tmp_path):
     corpus, by_name = make_corpus(), {row["method"]: row for row in rows}
     settings = {**QUICK, "loss.name": "margin", "training.seed": 0, "loss.tie_gradient": 0.5}
     alone = evaluate(train(corpus, "static-cpu", settings, quiet=True), corpus)
-    plain = score(popularity(corpus.train, corpus.test), corpus.test, corpus.train, find_settings().data)
+    plain = score(popularity(corpus.train, corpus.test), corpus.test, corpus.train, Settings().data)
     for name in ("P@1", "P@5", "PSP@5", "R@100"):
         assert by_name["prime"][name] == pytest.approx(alone[name], abs=0.001)
         assert by_name["popularity"][name] == pytest.approx(plain[name], abs=0.001)
-
-
-def find_settings():
-    from primexmc.config import Settings
-
-    return Settings()
 
 
 def test_methods_keep_their_own_settings(made):
@@ -176,8 +171,7 @@ def test_what_is_refused(tmp_path, methods, options, sentence):
 def test_prime_lite_has_half_the_batch_of_the_others(tmp_path):
     rows = {}
     for name in ("prime", "prime-lite", "prime-softmax"):
-        method = find_method(name)
-        rows[name] = plan_of(method, tmp_path)
+        rows[name] = find_method(name).plan(task_of(make_corpus(), QUICK, tmp_path)).settings
     assert rows["prime-lite"]["training.batch_size"] == rows["prime"]["training.batch_size"] // 2 == 16
     assert rows["prime-lite"]["sampling.positives_per_query"] == 1
     assert rows["prime-softmax"]["loss.name"] == "softmax" and rows["prime-softmax"]["loss.regulariser_weight"] == 0
@@ -185,16 +179,18 @@ def test_prime_lite_has_half_the_batch_of_the_others(tmp_path):
     assert all(rows["prime"][key] == rows["prime-lite"][key] for key in same)
 
 
-def plan_of(method, tmp_path):
-    """What the method would do."""
-    from primexmc.compare.task import Task
-
-    corpus = make_corpus()
-    task = Task(
-        corpus=corpus, settings=find_settings(), preset="static-cpu", values=QUICK, seed=0, place=tmp_path,
-        checkout=None, quiet=True,
-    )  # fmt: skip
-    return method.plan(task).settings
+def task_of(corpus, values, place):
+    """What a method is given."""
+    return Task(
+        corpus=corpus,
+        settings=Settings().with_values(values, "test"),
+        preset="static-cpu",
+        values=values,
+        seed=0,
+        place=place,
+        checkout=None,
+        quiet=True,
+    )
 
 
 def test_a_trained_model_that_was_not_yet_measured_is_measured(tmp_path, monkeypatch):
@@ -213,3 +209,21 @@ def test_a_trained_model_that_was_not_yet_measured_is_measured(tmp_path, monkeyp
 def test_all_labels_can_be_found(made):
     assert all(row["R@100"] == 100 for row in made[1] if row["method"] in {"prime", "ngame", "zero-shot"})
     assert len(THINGS) < 100
+
+
+def test_rows_say_which_encoder_and_not_where_it_lies(tmp_path):
+    (tmp_path / "minute").mkdir()
+    corpus, values = make_corpus(), {**QUICK, "encoder.name": str(tmp_path / "minute")}
+    for name in ("prime", "zero-shot"):
+        plan = find_method(name).plan(task_of(corpus, values, tmp_path))
+        assert plan.encoder == plan.settings["encoder.name"] == "minute" and str(tmp_path) not in str(plan)
+
+
+@pytest.mark.parametrize("name", ["popularity", "zero-shot", "pecos-xrlinear-1", "prime"])
+def test_how_it_is_judged_is_part_of_every_plan(tmp_path, name):
+    method, corpus = find_method(name), make_corpus()
+    plans = [
+        method.plan(task_of(corpus, {**QUICK, **change}, tmp_path)).settings
+        for change in ({}, {"data.propensity_a": 0.6}, {"data.propensity_b": 2.6}, {"search.top": 10})
+    ]
+    assert all(plans[0] != other for other in plans[1:])

@@ -37,8 +37,7 @@ class Peer:
         return cls(name, content["peer"], content["reads"], content["label_rows"], settings, content["seeded"])
 
     def plan(self, task: Task) -> Plan:
-        data = task.settings.data
-        settings = {**self.settings, "propensity_a": data.propensity_a, "propensity_b": data.propensity_b}
+        settings = {**self.settings, **task.judging}
         if self.reads == "features":
             settings |= {"features": "tf-idf of words", "label_rows": self.label_rows}
         return Plan(settings=settings, text_len="whole")

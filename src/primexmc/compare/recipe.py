@@ -47,8 +47,8 @@ class Recipe:
     def plan(self, task: Task) -> Plan:
         settings = self.settings(task)
         named = {key: value for key, value in flatten(settings.to_dict()) if key not in FREE}
-        encoder = Path(settings.encoder.name).name
-        return Plan(settings=named, encoder=encoder, text_len=settings.data.query_tokens)
+        encoder = Path(settings.encoder.name).name  # wherever it lies
+        return Plan(settings={**named, "encoder.name": encoder}, encoder=encoder, text_len=settings.data.query_tokens)
 
     def check(self, task: Task) -> None:
         pick_device(self.settings(task).training.device)

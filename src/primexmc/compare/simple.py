@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..config import flatten
 from ..evaluation.baselines import popularity, tfidf_neighbours
 from ..evaluation.evaluate import score
 from ..evaluation.hits import IntArray
@@ -25,12 +26,12 @@ class SimpleMethod:
     seeded: bool = False
 
     def plan(self, task: Task) -> Plan:
-        a_b = {"propensity_a": task.settings.data.propensity_a, "propensity_b": task.settings.data.propensity_b}
         if self.reads != "first tokens":
-            return Plan(settings=a_b, text_len="whole" if self.reads == "whole texts" else "-")
-        named, data = task.settings.to_dict(), task.settings.data
-        settings = {**a_b, "encoder": named["encoder"], "tokens": [data.query_tokens, data.label_tokens]}
-        return Plan(settings=settings, encoder=Path(task.settings.encoder.name).name, text_len=data.query_tokens)
+            return Plan(settings=task.judging, text_len="whole" if self.reads == "whole texts" else "-")
+        encoder, tokens = Path(task.settings.encoder.name).name, task.settings.data.query_tokens
+        sections = {name: task.settings.to_dict()[name] for name in ("encoder", "data")}
+        settings = {**dict(flatten(sections)), **task.judging, "encoder.name": encoder}
+        return Plan(settings=settings, encoder=encoder, text_len=tokens)
 
     def check(self, task: Task) -> None:
         pass

@@ -27,6 +27,16 @@ class Task:
     checkout: Path | None  # where peers live
     quiet: bool
 
+    @property
+    def judging(self) -> dict[str, Any]:
+        """The settings by which every method is judged."""
+        data = self.settings.data
+        return {
+            "data.propensity_a": data.propensity_a,
+            "data.propensity_b": data.propensity_b,
+            "search.top": self.settings.search.top,
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
