@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-METHOD_COLUMNS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@10", "R@100")
+METHOD_COLUMNS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@100", "R@10", "head", "torso", "tail")
 FAMILIES = ("P", "nDCG", "PSP", "PSnDCG", "R")
 DEPTHS = (1, 3, 5, 10, 100)
 BUCKET_COLUMNS = ("labels", "positives", "P@1", "P@5", "R@10", "R@100")
 
 
 def format_table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """One row a method; `results` is what `evaluate` and `score` give, by name."""
-    columns = [name for name in METHOD_COLUMNS if any(name in scores for scores in results.values())]
-    rows = [[method, *(_shown(scores.get(name)) for name in columns)] for method, scores in results.items()]
-    return aligned([["", *columns], *rows])
+    """One row a method; `results` is what `evaluate` and `score` give, by name. Recall also by label frequency."""
+    flat = {method: {**scores, **_bucket_recall(scores)} for method, scores in results.items()}
+    columns = [name for name in METHOD_COLUMNS if any(name in scores for scores in flat.values())]
+    rows = [[method, *(_shown(scores.get(name)) for name in columns)] for method, scores in flat.items()]
+    note = "\n(head, torso, tail: R@10 of the labels by how often they were trained, a third of the pairs each)"
+    return aligned([["", *columns], *rows]) + (note if "head" in columns else "")
 
 
 def format_result(result: Mapping[str, Any]) -> str:
@@ -32,6 +34,11 @@ def format_result(result: Mapping[str, Any]) -> str:
         seconds = f" in {result['seconds']:.1f} s" if "seconds" in result else ""
         parts.append(f"{result['queries']:,} queries, {result['labels']:,} labels{seconds}")
     return "\n\n".join(parts)
+
+
+def _bucket_recall(scores: Mapping[str, Any]) -> dict[str, float]:
+    """R@10 of head, torso and tail labels; it stands in the columns after R@10 itself."""
+    return {name: bucket["R@10"] for name, bucket in scores.get("buckets", {}).items() if "R@10" in bucket}
 
 
 def _shown(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What this machine can do: its memory, and the seconds a training step takes, by a few real steps on made-up tokens."""
+"""What this machine can do: its memory, and the seconds of a training step, by a few real steps on made-up tokens."""
 
 from __future__ import annotations
 
