@@ -82,14 +82,15 @@ def run(place, values, **how):
 
 @pytest.mark.parametrize("precision", ["fp32", "auto"])
 def test_the_same_seed_twice(tmp_path, values, precision):
-    """Sums on a GPU may be added up in another order; what differs must be rounding."""
+    """Sums on a GPU may be added up in another order: in the first epoch that is rounding, and it grows from there."""
     for place in ("one", "two"):
         run(tmp_path / place, values | {"training.precision": precision})
     run(tmp_path / "three", values | {"training.precision": precision, "training.seed": 5})
     one, two, three = (np.array(losses_of(tmp_path / place)) for place in ("one", "two", "three"))
     print(f"{precision}: largest relative difference of the losses {np.max(np.abs(one - two) / one):.1e}")
-    np.testing.assert_allclose(two, one, rtol=1e-3 if precision == "fp32" else 2e-2)
-    assert np.abs(three - one).max() > 10 * np.abs(two - one).max()
+    np.testing.assert_allclose(two[0], one[0], rtol=1e-3)
+    np.testing.assert_allclose(two, one, rtol=1e-3 if precision == "fp32" else 5e-2)
+    assert np.abs(three[0] - one[0]) > 10 * np.abs(two[0] - one[0])
 
 
 def test_stopped_and_resumed(tmp_path, values, monkeypatch):
@@ -105,7 +106,9 @@ def test_stopped_and_resumed(tmp_path, values, monkeypatch):
         with pytest.raises(Interrupted):
             run(tmp_path / "parts", values)
     run(tmp_path / "parts", values, resume=True)
-    np.testing.assert_allclose(losses_of(tmp_path / "parts"), losses_of(tmp_path / "whole"), rtol=2e-2)
+    parts, whole = losses_of(tmp_path / "parts"), losses_of(tmp_path / "whole")
+    np.testing.assert_allclose(parts[0], whole[0], rtol=1e-3)
+    np.testing.assert_allclose(parts, whole, rtol=5e-2)
 
 
 def test_it_learns_as_on_the_cpu(tmp_path, values):

@@ -44,8 +44,8 @@ class Centroids:
 
     def move(self, labels_M: Tensor, mean_MD: Tensor, decay: float) -> None:
         """The moving average: `c <- decay c + (1 - decay) mean` for labels that each occur once."""
-        self.c_LD[labels_M] = decay * self.c_LD[labels_M] + (1 - decay) * mean_MD
-        self.has_L[labels_M] = True
+        self.c_LD.index_copy_(0, labels_M, decay * self.c_LD[labels_M] + (1 - decay) * mean_MD)
+        self.has_L.index_fill_(0, labels_M, True)  # assigning True by index would make the CPU wait for the GPU
 
 
 def _pairs(positives: csr_matrix, start: int, stop: int) -> Iterator[tuple[Tensor, Tensor]]:
