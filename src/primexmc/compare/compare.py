@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from .table import comparison_table
 from .task import Method
 
 OUT = Path("primexmc-compare")
+PRINT: Say = functools.partial(print, flush=True)
 
 
 def compare(
@@ -34,7 +36,7 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     checkout: Path | None = None,
     quiet: bool = False,
-    say: Say = print,
+    say: Say = PRINT,
 ) -> list[Row]:
     """Trains and evaluates each method on the test split; what `out` has from the same settings is not made again.
 
