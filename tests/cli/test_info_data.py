@@ -23,7 +23,7 @@ def test_the_estimate_stands_below_the_counts(table, capsys):
     first = next(number for number, line in enumerate(lines) if line.startswith("training with static"))
     assert first > next(number for number, line in enumerate(lines) if line.startswith("train: 80 queries"))
     assert "GiB of main memory" in lines[first + 1] and "GPU" not in lines[first + 1]
-    assert "3 (choose) epochs" in lines[first + 3] and "s a step" in lines[-1]
+    assert "  3 epochs" in lines[first + 3] and "s a step" in lines[-1]
 
 
 def test_named_settings_reach_the_estimate(table, capsys):

@@ -118,7 +118,7 @@ def test_facts_and_lines():
     lines = estimate_lines(facts)
     assert "22.6M parameters" in lines[0] and "cuda" in lines[0]
     assert "of GPU memory" in lines[1] and not any("more than" in line for line in lines)
-    assert "20 (choose) + at most 20 (refit) epochs" in lines[3]
+    assert "20 + at most 20 (again, on all of train) epochs" in lines[3]
     tokens_per_step = 20 * 5.0 + 24 * 2.0
     assert facts["h200_s"] == pytest.approx(facts["steps"] * tokens_per_step * 0.074 / 37_000, abs=0.1)
     assert "on one H200 about 10 minutes" in lines[-1]

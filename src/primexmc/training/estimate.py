@@ -148,19 +148,25 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
     memory = facts["memory_gib"]
     parts = ", ".join(f"{name.replace('_', ' ')} {memory[name]:.2g}" for name in PARTS if memory[name] >= 0.005)
     where = f"about {facts['gpu_gib']:.1f} GiB of GPU memory and " if facts["gpu_gib"] is not None else "about "
-    epochs = " + at most ".join(f"{count} ({name})" for name, count in facts["epochs"].items())
+    epochs = " + at most ".join(f"{count}{_purpose(name)}" for name, count in facts["epochs"].items())
+    texts = facts["texts_encoded"]
+    shown = f"{texts / 1e6:.3g} million" if texts >= 1e6 else f"{texts:,}"
     return [
         f"training with {facts['encoder']} ({facts['encoder_parameters'] / 1e6:.1f}M parameters) on {facts['device']}:",
         f"  {where}{facts['host_gib']:.1f} GiB of main memory",
         *_too_much(facts),
         f"    GiB: {parts}",
         f"  {epochs} epochs, {facts['steps']:,} steps of {facts['queries_a_step']:,} queries and about "
-        f"{facts['labels_a_step']:,} labels, {facts['texts_encoded'] / 1e6:.3g} million texts through the encoder",
+        f"{facts['labels_a_step']:,} labels, {shown} texts through the encoder",
         f"  {_time(facts)}",
     ]
 
 
 PARTS = ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "all_prototypes")
+
+
+def _purpose(phase: str) -> str:
+    return " (again, on all of train)" if phase == "refit" else ""
 
 
 def _too_much(facts: dict[str, Any]) -> list[str]:
