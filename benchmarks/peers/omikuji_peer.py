@@ -39,8 +39,9 @@ def main(place: Path) -> None:
 
 
 def write_libsvm(path: Path, train_NF: csr_matrix, labels_NL: csr_matrix) -> None:
-    """A line with the three sizes, then a line a text: its labels, its features."""
-    labels_NL = labels_NL.tocsr()
+    """A line with the three sizes, then a line a text: its labels, its features; omikuji wants some of both."""
+    usable = np.flatnonzero((np.diff(train_NF.indptr) > 0) & (np.diff(labels_NL.indptr) > 0))
+    train_NF, labels_NL = train_NF[usable], labels_NL[usable]
     with path.open("w", encoding="ascii") as file:
         file.write(f"{train_NF.shape[0]} {train_NF.shape[1]} {labels_NL.shape[1]}\n")
         for row in range(train_NF.shape[0]):
