@@ -73,7 +73,7 @@ def sample_predictions(model: PrimeModel, queries: Split, num_samples: int, top:
     rows = [readable[at] for at in np.linspace(0, len(readable) - 1, min(num_samples, len(readable))).astype(int)]
     texts = [queries.texts[row] for row in rows]
     filtered = None if queries.filtered is None else queries.filtered[rows]
-    ids_QK, scores_QK = model.search(model.encode(texts), top, filtered)
+    ids_QK, scores_QK = model.rank(texts, top, filtered)
     return [
         _sample(model, text, queries.positives[[row]].indices, ids, scores)
         for text, row, ids, scores in zip(texts, rows, ids_QK, scores_QK, strict=True)

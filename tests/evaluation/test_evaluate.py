@@ -32,12 +32,9 @@ class FakeModel:
         self.index = ExactIndex(torch.from_numpy(np.array([vectors[uid] for uid in uids])))
         self.chunks = []
 
-    def encode(self, texts):
+    def rank(self, texts, top, filtered=None):
         self.chunks.append(len(texts))
-        return np.array([self.vectors[text] for text in texts])
-
-    def search(self, h_QD, top, filtered=None):
-        return self.index.search(h_QD, top, filtered)
+        return self.index.search(np.array([self.vectors[text] for text in texts]), top, filtered)
 
 
 @pytest.fixture

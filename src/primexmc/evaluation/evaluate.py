@@ -34,9 +34,8 @@ class Evaluable(Protocol):
     def num_train_queries(self) -> int: ...
     @property
     def settings(self) -> Settings: ...
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-    def search(
-        self, h_QD: NDArray[np.float32], top: int, filtered: csr_matrix | None = None
+    def rank(
+        self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 
 
@@ -82,7 +81,7 @@ def predict_split(model: Evaluable, queries: Split, meeting: Meeting) -> Iterato
     for start in range(0, len(queries), size):
         rows = slice(start, min(start + size, len(queries)))
         filtered = None if queries.filtered is None else meeting.to_model(queries.filtered[rows], known_only=True)
-        ids, _ = model.search(model.encode(queries.texts[rows]), top, filtered)
+        ids, _ = model.rank(queries.texts[rows], top, filtered)
         yield start, ids
 
 

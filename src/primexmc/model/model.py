@@ -73,11 +73,15 @@ class PrimeModel:
         """Ids and scores of the nearest prototypes, best first; -1 where there are none."""
         return self._index.search(torch.from_numpy(h_QD).to(self.device), top, filtered)
 
+    def rank(self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
+        """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
+        return self.search(self.encode(texts), top, filtered)
+
     def predict(self, texts: Sequence[str], top: int = 5) -> list[list[Prediction]]:
         """For each text its best labels, best first; for a text without a word, none."""
         if top < 1:
             raise UserError(f"top is at least 1, not {top}.")
-        ids_QK, scores_QK = self.search(self.encode(texts), top)
+        ids_QK, scores_QK = self.rank(texts, top)
         return [
             [self._prediction(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0]
             if text and not text.isspace()
