@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 import torch
 from model.tiny import DIM, random_texts, save_hugging_face, static_encoder
+from safetensors.torch import save_file
+from scipy.sparse import csr_matrix
 
 from primexmc.config import EncoderSettings, Settings
 from primexmc.data.corpus import Labels
+from primexmc.data.texts import Texts
 from primexmc.errors import UserError
 from primexmc.model.centroids import Centroids
 from primexmc.model.encoder import load_encoder
+from primexmc.model.memory import Memory
 from primexmc.model.model import PrimeModel
 from primexmc.model.network import PrimeNetwork
 
@@ -36,8 +40,15 @@ def make_model(seed=0, encoder=None, **values):
         network=network,
         prototypes_LD=z,
         centroids=Centroids(torch.randn(NUM_LABELS, DIM), torch.arange(NUM_LABELS) % 3 > 0),
+        memory=make_memory(),
         facts={"corpus": "made up", "validation": {"P@1": 12.5}},
     )
+
+
+def make_memory():
+    """Three queries: one with two labels, one with none, one with the last label."""
+    positives = csr_matrix(([1.0] * 3, [2, 4, NUM_LABELS - 1], [0, 2, 2, 3]), shape=(3, NUM_LABELS), dtype=np.float32)
+    return Memory(torch.randn(3, DIM).half(), positives, Texts.of(["a red boat", "", "Ünï ☃"]))
 
 
 def assert_same(one, other):
@@ -52,6 +63,9 @@ def assert_same(one, other):
     assert np.array_equal(one.label_counts_L, other.label_counts_L)
     assert one.settings == other.settings and one.facts == other.facts
     assert one.num_train_queries == other.num_train_queries
+    assert torch.equal(one.memory.h_ND, other.memory.h_ND)
+    assert (one.memory.positives != other.memory.positives).nnz == 0
+    assert list(one.memory.texts) == list(other.memory.texts)
     texts = random_texts(5, 9)
     assert np.array_equal(one.encode(texts), other.encode(texts))
     assert one.predict(texts, 3) == other.predict(texts, 3)
@@ -65,6 +79,23 @@ def test_round_trip_bit_for_bit(tmp_path, values):
     model = make_model(**values)
     model.save(tmp_path / "deep" / "model")
     assert_same(model, PrimeModel.load(tmp_path / "deep" / "model", device="cpu"))
+
+
+def test_a_model_without_memory_loads_and_leaves_none_behind(tmp_path):
+    make_model().save(tmp_path / "model")
+    model = make_model()
+    model.memory = None
+    model.save(tmp_path / "model")
+    assert PrimeModel.load(tmp_path / "model", device="cpu").memory is None
+
+
+@pytest.mark.parametrize("tensor", ["h", "label_ids", "label_starts", "text_starts"])
+def test_a_memory_that_does_not_fit_is_named(tmp_path, tensor):
+    make_model().save(tmp_path / "model")
+    tensors = make_memory().tensors()
+    save_file(tensors | {tensor: tensors[tensor][:-1].clone()}, tmp_path / "model" / "memory.safetensors")
+    with pytest.raises(UserError, match=r"memory\.safetensors: damaged"):
+        PrimeModel.load(tmp_path / "model", device="cpu")
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])

@@ -23,6 +23,7 @@ from ..errors import UserError
 from ..retrieval.exact import ExactIndex
 from .centroids import Centroids
 from .encode import TextReader, as_float32, pick_device, wants_bf16
+from .memory import Memory
 from .network import PrimeNetwork
 
 FloatArray = npt.NDArray[np.float32]
@@ -49,6 +50,7 @@ class PrimeModel:
     network: PrimeNetwork
     prototypes_LD: Tensor  # normalised
     centroids: Centroids  # that went into the prototypes
+    memory: Memory | None = None  # of the training queries
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
     def __post_init__(self) -> None:

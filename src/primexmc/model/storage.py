@@ -21,19 +21,23 @@ from ..errors import UserError
 from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
+from .memory import Memory
 from .model import PrimeModel
 from .network import PrimeNetwork
 
+MEMORY = "memory.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
 
 def save_model(model: PrimeModel, path: Path) -> None:
     """Writes beside `path`, then puts the whole directory in its place."""
     refuse_other_directory(path)
-    with replace_directory(path, discard=("training",)) as directory:
+    with replace_directory(path, discard=("training", MEMORY)) as directory:
         model.network.encoder.save(directory / "encoder", model.settings)
         write_tensors(_network_tensors(model), directory / "network.safetensors")
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
+        if model.memory is not None:
+            write_tensors(model.memory.tensors(), directory / MEMORY)
         _write_labels(model, directory / "labels.jsonl")
         description = {
             "format": "primexmc model",
@@ -68,6 +72,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         network=network.to(device),
         prototypes_LD=per_label["prototypes"],
         centroids=Centroids(per_label["centroids"], per_label["has_centroid"]),
+        memory=_read_memory(path / MEMORY, len(labels)),
         facts=description["facts"],
     )
 
@@ -84,6 +89,16 @@ def _read_network(file: Path, encoder: TextEncoder, settings: PrototypeSettings)
     if not fits:
         raise UserError(f"{file}: does not fit the settings in {DESCRIPTION}; train or copy the model again.")
     return network
+
+
+def _read_memory(file: Path, num_labels: int) -> Memory | None:
+    """None where a model was saved without."""
+    if not file.exists():
+        return None
+    try:
+        return Memory.from_tensors(_read_tensors(file), num_labels)
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{file}: damaged ({error}); train or copy the model again.") from None
 
 
 def _network_tensors(model: PrimeModel) -> dict[str, Tensor]:

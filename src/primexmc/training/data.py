@@ -25,6 +25,7 @@ from ..model.encoder import TextEncoder
 class TrainingData:
     """Only queries with text and with labels are in it: the others cannot be trained on."""
 
+    query_texts: Texts
     query_tokens: RaggedTokens
     label_tokens: RaggedTokens
     positives: csr_matrix
@@ -59,7 +60,14 @@ def prepare(
         raise UserError(f"{corpus.name}: none of {len(split)} training queries has both a text and a label.")
     counts_L = np.bincount(split.positives.indices, minlength=len(corpus.labels))
     weights_L = inverse_propensity(counts_L, len(split), data.propensity_a, data.propensity_b)
-    return TrainingData(_select(query_tokens, usable), label_tokens, split.positives[usable], weights_L)
+    texts = Texts.of(split.texts)
+    return TrainingData(
+        texts if len(usable) == len(texts) else texts.take(usable),
+        _select(query_tokens, usable),
+        label_tokens,
+        split.positives[usable],
+        weights_L,
+    )
 
 
 def usable_queries(split: Split) -> npt.NDArray[np.int64]:

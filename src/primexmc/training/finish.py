@@ -5,7 +5,7 @@ Shapes: L labels, D dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from ..model.encode import autocast, encode_tokens
 from ..model.network import PrimeNetwork
 from .data import TrainingData
 
+See = Callable[[Tensor], None]
+
 
 def query_blocks(network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool) -> Iterator[Tensor]:
     """Normalised embeddings of the training queries, in order."""
@@ -25,12 +27,18 @@ def query_blocks(network: PrimeNetwork, data: TrainingData, device: torch.device
 
 @torch.no_grad()
 def exact_prototypes(
-    network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool
+    network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool, *, see: See | None = None
 ) -> tuple[Tensor, Centroids]:
-    """z_LD, normalised, and the exact centroids that went into it. The network is left as it was found."""
+    """z_LD, normalised, and the exact centroids that went into it. The network is left as it was found.
+
+    `see` gets every block of query embeddings as it passes by.
+    """
     centroids = Centroids.empty(data.num_labels, network.encoder.dim, device)
     if network.label_prototypes is not None and network.settings.centroid:
-        centroids.set_to_mean(query_blocks(network, data, device, bf16), data.positives)
+        centroids.set_to_mean(_seen(query_blocks(network, data, device, bf16), see), data.positives)
+    elif see is not None:
+        for h_BD in query_blocks(network, data, device, bf16):
+            see(h_BD)
     was_training = network.training
     network.eval()
     blocks: list[Tensor] = []
@@ -42,3 +50,10 @@ def exact_prototypes(
         start += len(h_MD)
     network.train(was_training)
     return torch.cat(blocks), centroids
+
+
+def _seen(blocks: Iterable[Tensor], see: See | None) -> Iterator[Tensor]:
+    for h_BD in blocks:
+        if see is not None:
+            see(h_BD)
+        yield h_BD

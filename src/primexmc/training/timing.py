@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from ..config import Settings
 from ..data.corpus import Corpus
+from ..data.texts import Texts
 from ..data.tokens import RaggedTokens
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
@@ -72,6 +73,7 @@ def _made_up(corpus: Corpus, plan: Plan, settings: Settings, num_tokens: int) ->
     num_labels = max(len(met), num_free_vectors(settings.prototypes, plan.num_labels))
     matrix = csr_matrix((drawn.data, columns, drawn.indptr), shape=(len(rows), num_labels))
     return TrainingData(
+        Texts.of([""] * len(rows)),
         _tokens(len(rows), plan.query_tokens, num_tokens, rng),
         _tokens(num_labels, plan.label_tokens, num_tokens, rng),
         matrix,

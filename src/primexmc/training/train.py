@@ -18,6 +18,7 @@ from ..data.corpus import Corpus, Split
 from ..data.texts import Texts
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
+from ..model.memory import Memory
 from ..model.model import PrimeModel
 from .begin import begin_state, blank_state
 from .data import prepare, usable_queries
@@ -131,7 +132,10 @@ class _Run:
     def _finish(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
         """The exact pass, and the model to its place."""
         full = self._all_training_queries()
-        prototypes_LD, centroids = exact_prototypes(state.network, phase.data, self.device, self.bf16)
+        seen: list[torch.Tensor] = []
+        prototypes_LD, centroids = exact_prototypes(
+            state.network, phase.data, self.device, self.bf16, see=lambda h_BD: seen.append(h_BD.half().cpu())
+        )
         model = PrimeModel(
             settings=self.settings,
             labels=self.full.labels,
@@ -140,6 +144,7 @@ class _Run:
             network=state.network,
             prototypes_LD=prototypes_LD,
             centroids=centroids,
+            memory=Memory(torch.cat(seen), phase.data.positives, phase.data.query_texts),
             facts={
                 "corpus": self.full.name,
                 "trained_on_queries": phase.data.num_queries,
