@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
@@ -29,7 +31,7 @@ class Memory:
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything but the number of labels, which the model knows."""
-        arrays = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "label_starts": self.positives.indptr.astype(np.int64),
             "label_ids": self.positives.indices.astype(np.int32),
             "text_bytes": self.texts.blob,
