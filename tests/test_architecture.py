@@ -21,10 +21,10 @@ FLOORS = [
     {"model"},  # a model carries the corpus' labels and searches its prototypes
     {"evaluation"},
     {"training"},
-    {"compare", "demo", "serving"},
+    {"bulk", "compare", "demo", "serving"},
     {"cli"},
 ]
-NO_TRAINING = {"serving"}
+NO_TRAINING = {"bulk", "serving"}
 HEAVY = {"pyarrow", "cyclopts", "pydantic", "zstandard"}
 
 

@@ -52,7 +52,25 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(number from 1, object) of a file with one JSON object a line; blank lines are passed over."""
     for number, line in read_lines(path):
         if line and not line.isspace():
-            yield number, _object(line, path, number)
+            yield number, parse_object(line, path, number)
+
+
+def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The object on one line; whatever else is there is an error with its place."""
+    try:
+        value = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        if number == 1 and line.lstrip().startswith("["):
+            raise UserError(
+                f"{path}, line 1: a JSON array; expected one object a line (jq -c '.[]' makes that)."
+            ) from None
+        reason = (
+            f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deep"
+        )
+        raise UserError(f"{path}, line {number}: not valid JSON ({reason}); expected one object a line.") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}, line {number}: expected a JSON object like {{...}}, not {line[:40]!r}.")
+    return value
 
 
 def without_suffixes(path: Path) -> tuple[str, str]:
@@ -85,23 +103,6 @@ def _open_zst(path: Path) -> IO[bytes]:
         raise UserError(f"{path}: reading .zst needs pyarrow; `pip install pyarrow`, or unpack the file.") from None
     unpacked = pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd")
     return cast(IO[bytes], io.BufferedReader(unpacked, _BUFFER))
-
-
-def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        if number == 1 and line.lstrip().startswith("["):
-            raise UserError(
-                f"{path}, line 1: a JSON array; expected one object a line (jq -c '.[]' makes that)."
-            ) from None
-        reason = (
-            f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deep"
-        )
-        raise UserError(f"{path}, line {number}: not valid JSON ({reason}); expected one object a line.") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{path}, line {number}: expected a JSON object like {{...}}, not {line[:40]!r}.")
-    return value
 
 
 def _not_utf8(path: Path, number: int, error: UnicodeDecodeError) -> str:

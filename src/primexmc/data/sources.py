@@ -31,9 +31,9 @@ class Table:
         return f"{self.place}, {self.unit} {line}"
 
 
-def open_table(path: Path, wanted: Container[str]) -> Table:
-    """A table by the file's extension; where columns can be read alone, only the wanted ones are."""
-    kind = without_suffixes(path)[1]
+def open_table(path: Path, wanted: Container[str], kind: str = "") -> Table:
+    """A table by `kind`, else by the file's extension; where columns can be read alone, only the wanted ones are."""
+    kind = kind or without_suffixes(path)[1]
     if kind in (".csv", ".tsv"):
         return _delimited(path, "\t" if kind == ".tsv" else ",")
     if kind == ".parquet":

@@ -5,7 +5,8 @@ Shapes: Q queries, L labels, K answers a query, D dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,10 +22,12 @@ from ..config import Settings
 from ..data.corpus import Labels
 from ..errors import UserError
 from ..retrieval.exact import ExactIndex
+from .calibration import Calibration
 from .centroids import Centroids
 from .encode import TextReader, as_float32, pick_device, wants_bf16
 from .memory import Memory
 from .network import PrimeNetwork
+from .selection import Selection
 
 FloatArray = npt.NDArray[np.float32]
 IdArray = npt.NDArray[np.int64]
@@ -51,6 +54,7 @@ class PrimeModel:
     prototypes_LD: Tensor  # normalised
     centroids: Centroids  # that went into the prototypes
     memory: Memory | None = None  # of the training queries
+    calibration: Calibration | None = None  # from scores to probabilities
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
     def __post_init__(self) -> None:
@@ -79,20 +83,47 @@ class PrimeModel:
         """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
         return self.search(self.encode(texts), top, filtered)
 
-    def predict(self, texts: Sequence[str], top: int = 5) -> list[list[Prediction]]:
-        """For each text its best labels, best first; for a text without a word, none."""
-        if top < 1:
-            raise UserError(f"top is at least 1, not {top}.")
-        ids_QK, scores_QK = self.rank(texts, top)
-        return [
-            [self._prediction(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0]
-            if text and not text.isspace()
-            else []
-            for text, ids, scores in zip(texts, ids_QK.tolist(), scores_QK.tolist(), strict=True)
-        ]
+    def predict(
+        self,
+        texts: Sequence[str],
+        top: int = 5,
+        *,
+        threshold: float | None = None,
+        allowed: Iterable[str] | None = None,
+        blocked: Iterable[str] = (),
+        filtered: csr_matrix | None = None,
+    ) -> list[list[Prediction]]:
+        """For each text its best labels, best first; for a text without a word, none.
 
-    def _prediction(self, label: int, score: float) -> Prediction:
+        Only labels with a score of at least `threshold`, of those `allowed` and not `blocked` (by uid or name), without
+        the pairs in `filtered` (texts x labels).
+        """
+        selection = Selection(self, allowed=allowed, blocked=blocked, threshold=threshold)
+        return selection.predict(texts, top, filtered)
+
+    def prediction(self, label: int, score: float) -> Prediction:
+        """One answer in full."""
         return Prediction(self.labels.names[label], self.labels.uids[label], label, score)
+
+    def calibrated(self, scores_QK: FloatArray) -> npt.NDArray[np.float64]:
+        """How likely each answer is right, given the scores of each query's answers, best first."""
+        if self.calibration is None:
+            raise UserError(
+                "this model has no calibrated probabilities: it was trained without validation, or by an older "
+                "version; train it again with training.validate_every above 0, or use its scores."
+            )
+        return self.calibration(scores_QK)
+
+    def probabilities(self, predictions: Sequence[Sequence[Prediction]]) -> list[list[float]]:
+        """How likely each answer of `predict` is right."""
+        return [self.calibrated(_scores(row))[0].tolist() for row in predictions]
+
+    def fingerprint(self) -> str:
+        """The same for the same labels and prototypes, with near certainty another for any other."""
+        every = max(1, len(self.labels) // 1000)
+        digest = hashlib.blake2b(as_float32(self.prototypes_LD[::every]).tobytes(), digest_size=16)
+        digest.update(f"{len(self.labels)} {self.settings}".encode())
+        return digest.hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Writes the model directory; an old one at that place is replaced only when the new one is complete."""
@@ -106,3 +137,7 @@ class PrimeModel:
         from .storage import load_model
 
         return load_model(Path(path), pick_device(device))
+
+
+def _scores(predictions: Sequence[Prediction]) -> FloatArray:
+    return np.array([[answer.score for answer in predictions]], dtype=np.float32)

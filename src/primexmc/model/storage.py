@@ -18,6 +18,7 @@ from ..atomic import replace_directory
 from ..config import PrototypeSettings, Settings
 from ..data.corpus import Labels
 from ..errors import UserError
+from .calibration import Calibration
 from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
@@ -47,6 +48,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
             "num_train_queries": model.num_train_queries,
             "settings": model.settings.to_dict(),
             "facts": model.facts,
+            "calibration": None if model.calibration is None else model.calibration.to_dict(),
         }
         (directory / DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
 
@@ -73,6 +75,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         prototypes_LD=per_label["prototypes"],
         centroids=Centroids(per_label["centroids"], per_label["has_centroid"]),
         memory=_read_memory(path / MEMORY, len(labels)),
+        calibration=_read_calibration(description, path / DESCRIPTION),
         facts=description["facts"],
     )
 
@@ -99,6 +102,15 @@ def _read_memory(file: Path, num_labels: int) -> Memory | None:
         return Memory.from_tensors(_read_tensors(file), num_labels)
     except (KeyError, ValueError) as error:
         raise UserError(f"{file}: damaged ({error}); train or copy the model again.") from None
+
+
+def _read_calibration(description: dict[str, Any], file: Path) -> Calibration | None:
+    """None where the model has none, or is older than these."""
+    try:
+        stored = description.get("calibration")
+        return None if stored is None else Calibration.from_dict(stored)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{file}: its calibration is damaged ({error}); train or copy the model again.") from None
 
 
 def _network_tensors(model: PrimeModel) -> dict[str, Tensor]:

@@ -1,34 +1,13 @@
-"""The texts to predict for: a line each, from a file or from stdin, in batches."""
+"""Lines of a stream as they arrive, without waiting for more."""
 
 from __future__ import annotations
 
-import itertools
-import sys
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from ..data.corpus import DataWarning
-from ..data.lines import read_lines, without_suffixes
-from ..data.sources import TABLE_SUFFIXES
 from ..errors import UserError
 
 BYTES_AT_ONCE = 1 << 20
-
-
-def batches_of_texts(file: str, size: int) -> Iterator[list[str]]:
-    """At most `size` lines at a time. From stdin a batch is what has arrived: no answer waits for the next question."""
-    if file == "-":
-        for lines in arriving_lines(cast(BinaryIO, sys.stdin.buffer)):
-            yield from _chunks(lines, size)
-        return
-    path = Path(file)
-    if path.is_dir():
-        raise UserError(f"{path}: a directory; expected a text file with one text a line.")
-    if without_suffixes(path)[1] in TABLE_SUFFIXES:
-        warnings.warn(f"{path}: a table by its name, but every line is read as a text.", DataWarning, stacklevel=2)
-    yield from _chunks((line for _, line in read_lines(path)), size)
 
 
 def arriving_lines(stream: BinaryIO) -> Iterator[list[str]]:
@@ -55,9 +34,3 @@ def _text(line: bytes, number: int) -> str:
     except UnicodeDecodeError as error:
         byte = line[error.start]
         raise UserError(f"stdin, line {number}: not UTF-8 text (byte 0x{byte:02x} at {error.start}).") from None
-
-
-def _chunks(lines: Iterator[str] | list[str], size: int) -> Iterator[list[str]]:
-    source = iter(lines)
-    while chunk := list(itertools.islice(source, size)):
-        yield chunk

@@ -1,0 +1,1 @@
+"""Many texts from a file, their labels into a file."""
