@@ -15,6 +15,7 @@ PACKAGE = Path(primexmc.__file__).parent
 # A room may import from the rooms below it and from itself. Rooms that share a line do not know each other.
 FLOORS = [
     {"errors"},
+    {"own_code"},
     {"config", "atomic"},
     {"data", "presets"},
     {"losses", "sampling", "retrieval"},

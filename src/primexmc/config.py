@@ -16,11 +16,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .errors import UserError, did_you_mean
+from .own_code import is_own
 
 
 def setting(default: Any, help: str, *, low: float | None = None, high: float | None = None) -> Any:
     """A field with the sentence that explains it and, for numbers, the range that makes sense."""
     return field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+def part(*names: str, help: str) -> Any:
+    """A part by name, the first is the default; or one of the user's own, "module:name" (docs/adding-a-method.md)."""
+    return field(default=names[0], metadata={"help": help, "choices": names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +54,7 @@ class EncoderSettings:
     """The text encoder that queries and labels share."""
 
     name: str = setting("static", '"static" (embedded, no download), a directory, or a Hugging Face name')
-    pooling: Literal["mean", "cls"] = setting("mean", "how token vectors become one vector")
+    pooling: str = part("mean", "cls", help="how token vectors become one vector")
     dropout: float = setting(-1.0, "dropout inside the encoder; -1 keeps the encoder's own", low=-1, high=0.95)
     query_prefix: str = setting("", 'put before every query ("query: " for E5)')
     label_prefix: str = setting("", "put before every label text")
@@ -59,6 +65,7 @@ class PrototypeSettings:
     """The Label Prototype Network: label text + centroid + free vector -> prototype."""
 
     enabled: bool = setting(True, "false compares queries with label texts alone (NGAME)")
+    combine: str = part("network", "sum", help="how the tokens become one vector: attention, or their sum (DEXA)")
     centroid: bool = setting(True, "use the centroid token")
     free_vector: bool = setting(True, "use the free-vector token")
     num_free_vectors: int = setting(65_536, "F, capped at the number of labels", low=1)
@@ -66,9 +73,10 @@ class PrototypeSettings:
     width: int = setting(1024, "width of the feed-forward layer", low=1)
     dropout: float = setting(0.1, "dropout inside the network", low=0, high=0.95)
     normalise_text: bool = setting(False, "let the label text enter with length 1")
-    centroid_mode: Literal["epoch", "ema"] = setting(
-        "epoch", "exact mean at each refresh, or moving average after each step"
+    centroid_mode: Literal["epoch", "ema", "start"] = setting(
+        "epoch", "exact mean at each refresh, moving average after each step, or as the untrained encoder sees them"
     )
+    exact_centroids: bool = setting(True, "exact means for the finished model; false keeps those of training")
     ema_decay: float = setting(0.95, "alpha of the moving average", low=0, high=1)
     drop_centroid: float = setting(
         0.1, "chance that a label goes without its centroid in a training step", low=0, high=1
@@ -83,8 +91,16 @@ class SamplingSettings:
     """Which queries meet which labels."""
 
     positives_per_query: int = setting(2, "labels drawn per query and step", low=1)
-    positives: Literal["propensity", "uniform"] = setting("propensity", "draw rare labels more often, or all alike")
-    batches: Literal["ngame", "random"] = setting("ngame", "similar queries together, or at random")
+    positives: str = part("propensity", "uniform", help="draw rare labels more often, or all alike")
+    negatives: str = part(
+        "batch", "pool", "all", "mined",
+        help="labels that a batch meets besides the drawn ones: none, random ones, all, or the nearest wrong ones",
+    )  # fmt: skip
+    pool_size: int = setting(4096, "random labels in every batch (negatives = pool)", low=1)
+    mined_per_query: int = setting(1, "near wrong labels that each query brings (negatives = mined)", low=1)
+    mined_depth: int = setting(100, "of so many nearest wrong labels they are drawn", low=1)
+    mining: float = setting(0.1, "share of training between exact searches for them; at least an epoch", low=0, high=1)
+    batches: str = part("ngame", "random", help="similar queries together, or at random")
     smallest_cluster: int = setting(4, "cluster size after the first refresh", low=1)
     largest_cluster: int = setting(1024, "cluster size at the end", low=1)
     growth: tuple[float, ...] = setting(
@@ -100,7 +116,10 @@ class SamplingSettings:
 class LossSettings:
     """What training makes small."""
 
-    name: Literal["margin", "softmax"] = setting("margin", "dynamic margin (the paper), or decoupled softmax")
+    name: str = part(
+        "margin", "softmax", "contrastive",
+        help="dynamic margin (the paper), decoupled softmax, or softmax with one positive",
+    )  # fmt: skip
     prototype_weight: float = setting(1.0, "weight of query -> prototype", low=0)
     text_weight: float = setting(1.0, "weight of query -> label text", low=0)
     reverse_weight: float = setting(1.0, "weight of label text -> query", low=0)
@@ -113,7 +132,7 @@ class LossSettings:
     tie_gradient: float = setting(0.5, "share of the gradient that passes where the hinge is exactly 0", low=0, high=1)
     num_negatives: int = setting(100, "hardest negatives of the batch that count", low=1)
     softmax_tau: float = setting(0.1, "temperature of the weights over violating negatives; 0 weighs them alike", low=0)
-    temperature: float = setting(0.05, "temperature of the decoupled softmax", low=1e-6)
+    temperature: float = setting(0.05, "temperature of both softmax losses", low=1e-6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +145,9 @@ class TrainingSettings:
     prototype_learning_rate: float = setting(5e-4, "peak learning rate of prototype network and free vectors", low=0)
     weight_decay: float = setting(0.01, "AdamW's, except on biases, norms and free vectors", low=0)
     adam_eps: float = setting(1e-6, "AdamW's epsilon", low=0)
+    texts_at_once: int = setting(
+        0, "texts of a step that the encoder keeps in memory at once, encoding all twice for it; 0 keeps all", low=0
+    )
     warmup_steps: int = setting(100, "steps of linear warm-up; then linear to zero", low=0)
     seed: int = setting(0, "same seed, same machine: same run", low=0)
     validate_every: int = setting(1, "epochs between validations; 0 never validates and keeps the last epoch", low=0)
@@ -237,9 +259,10 @@ def _find(key: str, source: str) -> tuple[str, str, Any]:
 def _checked(key: str, value: Any, expected: Any, source: str) -> Any:
     """The value in its field's type, or a sentence that says what fits."""
     origin = typing.get_origin(expected)
-    if origin is Literal:
-        choices = typing.get_args(expected)
-        if value not in choices:
+    replaceable = all_settings()[key].metadata.get("choices")
+    choices = replaceable or (typing.get_args(expected) if origin is Literal else ())
+    if choices:
+        if value not in choices and not (replaceable and is_own(value)):
             hint = did_you_mean(str(value), map(str, choices))
             raise UserError(f'{source}: {key} is one of {", ".join(map(str, choices))}, not "{value}".{hint}')
         return value

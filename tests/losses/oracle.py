@@ -87,3 +87,17 @@ def regulariser(text, proto, true, drawn, *, margin=0.1, k=100):
             by_text[q, m] += sign / len(violating) / 2
             by_proto[q, m] -= sign / len(violating) / 2
     return loss, by_text, by_proto
+
+
+def contrastive(sim, true, drawn, *, temperature=0.05):
+    """Loss and gradient: -log(e^p / (e^p + sum of e^n)) for the drawn positive of each row."""
+    total, gradient = 0.0, defaultdict(float)
+    for q, (sim_q, true_q) in enumerate(zip(sim, true, strict=True)):
+        near, p = [m for m, is_true in enumerate(true_q) if not is_true], drawn[q]
+        if not any(true_q) or not near:
+            continue
+        powers = {m: math.exp((sim_q[m] - max(sim_q)) / temperature) for m in [p, *near]}
+        total -= math.log(powers[p] / sum(powers.values())) / len(sim)
+        for m, power in powers.items():
+            gradient[q, m] += (power / sum(powers.values()) - (m == p)) / temperature / len(sim)
+    return total, gradient

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from losses.cases import dense, positives
-from losses.oracle import decoupled_softmax, dynamic_margin, regulariser
+from losses.oracle import contrastive, decoupled_softmax, dynamic_margin, regulariser
 
 from primexmc.config import LossSettings
 from primexmc.errors import UserError
@@ -39,6 +39,13 @@ def by_hand(q, labels, z, true, settings):
             "prototype": dynamic_margin(s_proto.tolist(), true.tolist(), first, **options),
             "text": dynamic_margin(s_text.tolist(), true.tolist(), first, **options),
             "reverse": dynamic_margin(s_text.T.tolist(), turned, first_turned, **options),
+        }
+    elif settings.name == "contrastive":
+        options = {"temperature": settings.temperature}
+        relations = {
+            "prototype": contrastive(s_proto.tolist(), true.tolist(), first, **options),
+            "text": contrastive(s_text.tolist(), true.tolist(), first, **options),
+            "reverse": contrastive(s_text.T.tolist(), turned, first_turned, **options),
         }
     else:
         relations = {
@@ -75,8 +82,9 @@ def by_hand(q, labels, z, true, settings):
         LossSettings(prototype_weight=0.5, text_weight=2.0, reverse_weight=0.25, regulariser_weight=3.0),
         LossSettings(name="softmax"),
         LossSettings(name="softmax", prototype_weight=0.3, temperature=0.5),
+        LossSettings(name="contrastive", reverse_weight=2.0, temperature=0.2),
     ],
-    ids=["margin", "mean", "weights", "softmax", "softmax-weights"],
+    ids=["margin", "mean", "weights", "softmax", "softmax-weights", "contrastive"],
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_value_and_gradients_by_the_oracle(settings, seed):

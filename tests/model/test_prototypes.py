@@ -10,7 +10,7 @@ import torch
 
 from primexmc.config import PrototypeSettings
 from primexmc.errors import UserError
-from primexmc.model.prototypes import LabelPrototypeNetwork
+from primexmc.model.prototypes import LabelPrototypeNetwork, combiner
 
 NUM_LABELS, DIM, WIDTH = 7, 12, 10
 
@@ -130,3 +130,16 @@ def test_dropout_acts_in_training_alone():
 def test_heads_must_divide_the_dimensions():
     with pytest.raises(UserError, match=r"prototypes\.heads \(5\)"):
         network(heads=5)
+
+
+@pytest.mark.parametrize("normalise_text", [False, True])
+def test_the_plain_sum(normalise_text):
+    """DEXA's: text plus free vector, and the centroid where it is wanted; nothing is learned in it."""
+    settings = PrototypeSettings(combine="sum", normalise_text=normalise_text)
+    made, tokens = combiner(DIM, settings), inputs()
+    assert not list(made.parameters())
+    z = made(*tokens)
+    for label, (h, c, v, has_c, has_v) in enumerate(zip(*(numbers(token) for token in tokens), strict=True)):
+        length = math.sqrt(sum(x * x for x in h)) if normalise_text else 1.0
+        expected = [x / length + (y if has_c else 0) + (w if has_v else 0) for x, y, w in zip(h, c, v, strict=True)]
+        np.testing.assert_allclose(z[label].numpy(), expected, atol=1e-12)

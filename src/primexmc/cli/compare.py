@@ -8,7 +8,8 @@ from pathlib import Path
 from .options import add_settings_options
 
 SENTENCE = "train and evaluate several methods on the same data, side by side"
-EPILOG = """Methods of ours:   prime, prime-lite, prime-softmax, ngame
+EPILOG = """Methods of ours:   prime, prime-lite, prime-softmax
+Published ones:    ngame, dexa, dpr, ance, dexml, dexml-pool, dexml-batch (in the same training loop)
 Simple methods:    popularity, tfidf-neighbours, zero-shot (the encoder without training)
 Other programs:    pecos-xrlinear-1, pecos-xrlinear-3, omikuji-parabel, omikuji-bonsai, bm25
                    (in a checkout of the repository, after `make peers`)

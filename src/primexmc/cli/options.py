@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Settings, parse_overrides, read_toml
+from ..own_code import allow_named
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,7 @@ def chosen_settings(arguments: argparse.Namespace) -> tuple[Settings, dict[str, 
     from ..presets import load_preset
 
     settings, values = Settings(), parse_overrides(arguments.set)
+    allow_named(values)
     if arguments.preset is not None:
         settings = settings.with_values(load_preset(arguments.preset), f"preset {arguments.preset}")
     if arguments.config is not None:

@@ -12,27 +12,29 @@ from torch import Tensor
 
 from ..config import LossSettings
 from ..errors import UserError
-from .decoupled_softmax import softmax_terms
+from ..own_code import own
+from .contrastive import contrastive_terms
+from .decoupled_softmax import decoupled_terms
 from .dynamic_margin import Hinge, margin_terms
 from .positives import Positives
 from .regulariser import regulariser_term
 from .relation import Relation
-from .terms import Terms, at_least_float32
+from .terms import Terms, as_terms, at_least_float32
 
-Loss = Callable[[Relation, LossSettings, torch.Generator | None], Terms]
+Loss = Callable[[Relation, LossSettings, torch.Generator | None], Terms | Tensor]
 
 
 class Objective:
     """What training makes small: `L(q, z) + L(q, l) + L(l, q) + lambda R`, or L(q, l) + L(l, q) without prototypes.
 
-    R belongs to the margin loss; the decoupled softmax goes without. A weight of 0 leaves its term out. The
+    R belongs to the margin loss; the others go without. A weight of 0 leaves its term out. The
     similarities are computed in float32 also under autocast: their cost is small, and bf16 near 1 is coarser (.004)
     than the differences that the margins judge.
     """
 
     def __init__(self, settings: LossSettings, *, prototypes: bool) -> None:
         self.settings = settings
-        self.loss = LOSSES[settings.name]
+        self.loss: Loss = LOSSES.get(settings.name) or own(settings.name, "loss.name")
         self.prototypes = prototypes
         self.regularised = prototypes and settings.name == "margin" and settings.regulariser_weight > 0
         if not (settings.text_weight or settings.reverse_weight or (prototypes and settings.prototype_weight)):
@@ -57,13 +59,9 @@ class Objective:
             raise ValueError("prototypes are given if and only if the objective was built for them")
         with torch.autocast(q_QD.device.type, enabled=False):
             q_QD, l_MD = at_least_float32(q_QD), at_least_float32(l_MD)
-            s_text_QM = q_QD @ l_MD.T
-            text = Relation(q_QD, l_MD, s_text_QM, positives)
-            reverse = Relation(l_MD, q_QD, s_text_QM.T, positives_transposed)
-            prototype = None
-            if z_MD is not None:
-                z_MD = at_least_float32(z_MD)
-                prototype = Relation(q_QD, z_MD, q_QD @ z_MD.T, positives)
+            text = Relation(q_QD, l_MD, positives)
+            reverse = Relation(l_MD, q_QD, positives_transposed, turned=text)
+            prototype = None if z_MD is None else Relation(q_QD, at_least_float32(z_MD), positives)
             return _weighted_sum(self._terms(prototype, text, reverse, generator))
 
     def _terms(
@@ -77,7 +75,7 @@ class Objective:
             "reverse": (settings.reverse_weight, reverse),
         }
         terms = {
-            name: (weight, self.loss(relation, settings, generator))
+            name: (weight, as_terms(self.loss(relation, settings, generator)))
             for name, (weight, relation) in relations.items()
             if weight > 0 and relation is not None
         }
@@ -117,7 +115,11 @@ def _margin(relation: Relation, settings: LossSettings, generator: torch.Generat
 
 
 def _softmax(relation: Relation, settings: LossSettings, generator: torch.Generator | None) -> Terms:
-    return softmax_terms(relation.matrix_QM, relation.positives, settings.temperature)
+    return decoupled_terms(*relation.lse_and_positives(settings.temperature), relation.positives)
 
 
-LOSSES: dict[str, Loss] = {"margin": _margin, "softmax": _softmax}  # another loss: its file, and its line here
+def _contrastive(relation: Relation, settings: LossSettings, generator: torch.Generator | None) -> Terms:
+    return contrastive_terms(*relation.lse_and_positives(settings.temperature), relation.positives, generator)
+
+
+LOSSES: dict[str, Loss] = {"margin": _margin, "softmax": _softmax, "contrastive": _contrastive}

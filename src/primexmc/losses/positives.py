@@ -62,13 +62,15 @@ class Positives:
 
         The numbers come from the generator's own device, so a CPU generator gives the same draw everywhere.
         """
-        if len(self.columns_E) == 0:
-            return torch.zeros_like(self.count_Q)
+        return self.columns_E[self.draw_pair(generator)] if len(self.columns_E) else torch.zeros_like(self.count_Q)
+
+    def draw_pair(self, generator: torch.Generator | None = None) -> Tensor:
+        """The same as places among the E pairs, of which there must be one."""
         source = self.count_Q.device if generator is None else generator.device
         chance_Q = torch.rand(len(self.count_Q), generator=generator, device=source)
         chance_Q = chance_Q.to(self.count_Q.device, non_blocking=True)
         offset_Q = (chance_Q * self.count_Q).long().minimum(self.count_Q - 1)
-        return self.columns_E[(self.start_Q + offset_Q).clamp(0, len(self.columns_E) - 1)]
+        return (self.start_Q + offset_Q).clamp(0, len(self.columns_E) - 1)
 
     @cached_property
     def flat_E(self) -> Tensor:

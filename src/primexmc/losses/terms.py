@@ -16,6 +16,13 @@ class Terms(NamedTuple):
     pairs: Tensor
 
 
+def as_terms(loss: Terms | Tensor) -> Terms:
+    """A loss of one's own may be a scalar without the numbers for the log."""
+    if isinstance(loss, Terms):
+        return loss
+    return Terms(loss, loss.new_zeros(()), loss.new_zeros(()))
+
+
 def at_least_float32(x: Tensor) -> Tensor:
     """bf16 and fp16 are too coarse for differences of similarities; float64 stays."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

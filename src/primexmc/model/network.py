@@ -12,7 +12,7 @@ from torch.nn import functional
 from ..config import PrototypeSettings
 from .centroids import Centroids
 from .encoder import TextEncoder
-from .prototypes import LabelPrototypeNetwork
+from .prototypes import combiner
 
 
 class PrimeNetwork(nn.Module):
@@ -24,7 +24,7 @@ class PrimeNetwork(nn.Module):
         super().__init__()
         L, D = len(free_vector_of_L), encoder.dim
         self.encoder, self.settings = encoder, settings
-        self.label_prototypes = LabelPrototypeNetwork(D, settings) if settings.enabled else None
+        self.label_prototypes = combiner(D, settings) if settings.enabled else None
         F = num_free_vectors(settings, L)
         self.free_vectors_FD = nn.Parameter(_xavier_uniform(F, D), requires_grad=F > 0)
         self.register_buffer("free_vector_of_L", free_vector_of_L.long())

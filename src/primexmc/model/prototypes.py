@@ -1,4 +1,4 @@
-"""The Label Prototype Network: a label's text, centroid and free vector become its prototype.
+"""How a label's text, centroid and free vector become its prototype: the Label Prototype Network, or their sum.
 
 Shapes: M labels, 3 tokens, D dimensions, H heads.
 """
@@ -11,6 +11,17 @@ from torch.nn import functional
 
 from ..config import PrototypeSettings
 from ..errors import UserError
+from ..own_code import own
+
+
+def combiner(dim: int, settings: PrototypeSettings) -> nn.Module:
+    """What `prototypes.combine` names. One's own is a module made from (dim, settings) and called like these."""
+    if settings.combine == "network":
+        return LabelPrototypeNetwork(dim, settings)
+    if settings.combine == "sum":
+        return SumOfTokens(settings)
+    made: nn.Module = own(settings.combine, "prototypes.combine")(dim, settings)
+    return made
 
 
 class LabelPrototypeNetwork(nn.Module):
@@ -57,3 +68,17 @@ class LabelPrototypeNetwork(nn.Module):
 
     def _drop(self, x: Tensor) -> Tensor:
         return functional.dropout(x, self.dropout, self.training) if self.dropout > 0 else x
+
+
+class SumOfTokens(nn.Module):
+    """The plain sum of the tokens that a label has, nothing learned in it: with text and free vector this is DEXA."""
+
+    def __init__(self, settings: PrototypeSettings) -> None:
+        super().__init__()
+        self.normalise_text = settings.normalise_text
+
+    def forward(self, h_MD: Tensor, c_MD: Tensor, v_MD: Tensor, has_c_M: Tensor, has_v_M: Tensor) -> Tensor:
+        """z_MD, un-normalised."""
+        if self.normalise_text:
+            h_MD = functional.normalize(h_MD, dim=1)
+        return h_MD + c_MD * has_c_M[:, None] + v_MD * has_v_M[:, None]

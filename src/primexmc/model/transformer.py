@@ -6,7 +6,7 @@ Shapes: B texts, S positions of a padded rectangle, D dimensions.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -17,6 +17,7 @@ from ..config import Settings
 from .attention_mask import attention_mask, mask_kind
 from .encoder import TextEncoder
 from .hugging_face import quiet, read_hugging_face
+from .pooling import POOLINGS, pooling_of
 from .sentence_transformers import write_sentence_transformers_files
 from .token_batch import TokenBatch, to_device
 
@@ -32,14 +33,14 @@ class TransformerEncoder(TextEncoder):
 
     add_special_tokens = True
 
-    def __init__(self, transformer: Any, tokenizer: Any, pooling: Literal["mean", "cls"]) -> None:
+    def __init__(self, transformer: Any, tokenizer: Any, pooling: str) -> None:
         super().__init__()
         self.transformer = transformer
         self.fast_tokenizer = tokenizer
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        self.pooling, self.mask_kind = pooling, mask_kind(transformer)
+        self.pooling, self.pool, self.mask_kind = pooling, pooling_of(pooling), mask_kind(transformer)
         self.dim = int(transformer.config.hidden_size)
         self.pad_id = int(tokenizer.pad_token_id or 0)
         self.max_tokens = _num_positions(transformer)
@@ -57,20 +58,18 @@ class TransformerEncoder(TextEncoder):
         with sdpa_kernel(ATTENTION_KERNELS):
             output = self.transformer(input_ids=ids_BS, attention_mask=attention_mask(mask_BS, self.mask_kind))
         hidden_BSD: Tensor = output.last_hidden_state.float()
-        if self.pooling == "cls":
-            return hidden_BSD[:, 0]
-        mask_BS1 = mask_BS[:, :, None].float()
-        return (hidden_BSD * mask_BS1).sum(1) / mask_BS1.sum(1).clamp(min=1)
+        return self.pool(hidden_BSD, mask_BS)
 
     def save(self, directory: Path, settings: Settings) -> None:
         """A Hugging Face directory that sentence-transformers loads, too."""
         with quiet():
             self.transformer.save_pretrained(directory)
             self.fast_tokenizer.save_pretrained(directory)
-        write_sentence_transformers_files(directory, self.dim, self.pooling, settings)
+        if self.pooling in POOLINGS:
+            write_sentence_transformers_files(directory, self.dim, self.pooling, settings)
 
     @classmethod
-    def from_source(cls, source: str, pooling: Literal["mean", "cls"], dropout: float) -> TransformerEncoder:
+    def from_source(cls, source: str, pooling: str, dropout: float) -> TransformerEncoder:
         """From a directory or a Hugging Face name; `dropout` below 0 keeps the encoder's own."""
         return cls(*read_hugging_face(source, dropout), pooling)
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import SamplingSettings
+from ..errors import UserError
+from ..own_code import own
 
 Ints = NDArray[np.int64]
 
@@ -30,6 +32,29 @@ def ngame_batches(
     num_batches = -(-num_queries // batch_size)
     cuts = np.arange(1, num_batches, dtype=np.int64) * num_queries // num_batches
     return np.split(order_N, cuts) if num_queries else []
+
+
+def query_batches(
+    settings: SamplingSettings,
+    num_queries: int,
+    batch_size: int,
+    rng: np.random.Generator,
+    cluster_of_N: NDArray[Any] | None,
+) -> list[Ints]:
+    """As `sampling.batches` says; one's own function is called like `ngame_batches` and makes as many batches."""
+    if settings.batches == "random":
+        return ngame_batches(num_queries, batch_size, rng)
+    if settings.batches == "ngame":
+        return ngame_batches(num_queries, batch_size, rng, cluster_of_N=cluster_of_N)
+    batches: list[Ints] = own(settings.batches, "sampling.batches")(
+        num_queries, batch_size, rng, cluster_of_N=cluster_of_N
+    )
+    wanted = -(-num_queries // batch_size)
+    if len(batches) != wanted:
+        raise UserError(
+            f"sampling.batches: {settings.batches} made {len(batches)} batches; the schedule counts on {wanted}."
+        )
+    return [np.asarray(batch, dtype=np.int64) for batch in batches]
 
 
 def cluster_size(progress: float, settings: SamplingSettings) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from ..config import SamplingSettings
 from ..data.ragged import ragged_take
+from ..own_code import own
 
 Ints = NDArray[np.int64]
 
@@ -44,9 +46,21 @@ class PositiveSampler:
         return np.where(end_Q1 > start_Q1, self._labels[found_Qn], -1).astype(np.int64)
 
 
-def batch_labels(drawn_Qn: Ints) -> Ints:
+def label_weights(
+    positives: csr_matrix, inverse_propensity_L: NDArray[Any], settings: SamplingSettings
+) -> NDArray[Any]:
+    """What `sampling.positives` names; one's own function gets the same three and gives a weight above 0 a label."""
+    if settings.positives == "propensity":
+        return inverse_propensity_L
+    if settings.positives == "uniform":
+        return np.ones(positives.shape[1])
+    weights_L: NDArray[Any] = own(settings.positives, "sampling.positives")(positives, inverse_propensity_L, settings)
+    return weights_L
+
+
+def batch_labels(*drawn: Ints) -> Ints:
     """The label columns of a batch: what was drawn, each once, ascending."""
-    labels_M = np.unique(drawn_Qn)
+    labels_M = np.unique(np.concatenate([labels.ravel() for labels in drawn]))
     return labels_M[labels_M >= 0]
 
 

@@ -17,7 +17,8 @@ from torch import Tensor
 from ..config import Settings
 from ..losses.positives import Positives
 from ..model.token_batch import TokenBatch, to_device
-from ..sampling.positives import PositiveSampler, batch_labels, batch_positives
+from ..sampling.negatives import Mined, label_source
+from ..sampling.positives import PositiveSampler, batch_labels, batch_positives, label_weights
 from .data import TrainingData
 
 IntArray = npt.NDArray[np.int64]
@@ -40,14 +41,15 @@ class BatchMaker:
 
     def __init__(self, data: TrainingData, settings: Settings, device: torch.device) -> None:
         sampling = settings.sampling
-        weights_L = data.inverse_propensity_L if sampling.positives == "propensity" else np.ones(data.num_labels)
+        weights_L = label_weights(data.positives, data.inverse_propensity_L, sampling)
         self.data, self.seed, self.device = data, settings.training.seed, device
         self.sampler = PositiveSampler(data.positives, weights_L, sampling.positives_per_query)
+        self.more = label_source(data.positives, sampling)
 
     def make(self, queries: IntArray, step: int) -> Batch:
         """The step seeds the draw."""
         rng = np.random.default_rng([self.seed, step])
-        labels = batch_labels(self.sampler.draw(queries, rng))
+        labels = batch_labels(self.sampler.draw(queries, rng), self.more.draw(queries, rng))
         positives = batch_positives(self.data.positives, queries, labels)
         return Batch(
             queries_Q=to_device(torch.from_numpy(queries), self.device),
@@ -56,6 +58,11 @@ class BatchMaker:
             positives=Positives.from_csr(positives, self.device),
             positives_transposed=Positives.from_csr(positives.T.tocsr(), self.device),
         )
+
+    def meet(self, mined_NK: npt.NDArray[np.integer]) -> None:
+        """From now on these are the nearest wrong labels of each query; only a source that mines asks for them."""
+        if isinstance(self.more, Mined):
+            self.more.table_NK = mined_NK
 
     def _tokens(self, queries: IntArray, labels: IntArray) -> TokenBatch:
         """Both go through the encoder together."""

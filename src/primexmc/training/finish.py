@@ -27,11 +27,18 @@ def query_blocks(network: PrimeNetwork, data: TrainingData, device: torch.device
 
 @torch.no_grad()
 def exact_prototypes(
-    network: PrimeNetwork, data: TrainingData, device: torch.device, bf16: bool, *, see: See | None = None
+    network: PrimeNetwork,
+    data: TrainingData,
+    device: torch.device,
+    bf16: bool,
+    *,
+    kept: Centroids | None = None,
+    see: See | None = None,
 ) -> tuple[Tensor, Centroids]:
     """z_LD, normalised, and the exact centroids that went into it. The network is left as it was found.
 
-    `see` gets every block of query embeddings as it passes by.
+    `see` gets every block of query embeddings as it passes by. `kept` are the centroids of training, which take the
+    place of exact ones where the settings say so.
     """
     centroids = Centroids.empty(data.num_labels, network.encoder.dim, device)
     if network.label_prototypes is not None and network.settings.centroid:
@@ -39,6 +46,16 @@ def exact_prototypes(
     elif see is not None:
         for h_BD in query_blocks(network, data, device, bf16):
             see(h_BD)
+    if kept is not None and not network.settings.exact_centroids:
+        centroids = kept
+    return prototypes_of(network, data, centroids, device, bf16), centroids
+
+
+@torch.no_grad()
+def prototypes_of(
+    network: PrimeNetwork, data: TrainingData, centroids: Centroids, device: torch.device, bf16: bool
+) -> Tensor:
+    """z_LD from given centroids: one pass over the labels."""
     was_training = network.training
     network.eval()
     blocks: list[Tensor] = []
@@ -49,7 +66,7 @@ def exact_prototypes(
             blocks.append(network.prototypes(h_MD, labels_M, centroids))
         start += len(h_MD)
     network.train(was_training)
-    return torch.cat(blocks), centroids
+    return torch.cat(blocks)
 
 
 def _seen(blocks: Iterable[Tensor], see: See | None) -> Iterator[Tensor]:

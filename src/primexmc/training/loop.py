@@ -16,10 +16,12 @@ from torch.nn import functional
 from ..losses.objective import Objective
 from ..losses.positives import Positives
 from ..model.encode import autocast
-from ..sampling.batches import cluster_size, ngame_batches
+from ..model.in_parts import encode_in_parts
+from ..sampling.batches import cluster_size, query_batches
 from ..sampling.clusters import balanced_clusters
 from .batches import Batch, BatchMaker
 from .log import Log
+from .mining import mine
 from .optimiser import set_learning_rates
 from .phase import Phase
 from .state import Best, TrainingState
@@ -39,8 +41,11 @@ def run_phase(phase: Phase, state: TrainingState, log: Log, validate: Validate, 
         if state.position == 0:
             if schedule.refreshes_at(state.epoch):
                 refresh(phase, state)  # (wait)
+            if schedule.mines_at(state.epoch):
+                state.mined_NK = mine(phase, state)  # (wait)
             state.order_N, state.cuts = _order_queries(phase, state)
             state.totals.zero_()
+        maker.meet(state.mined_NK)
         log.start_epoch(phase, state)
         # -- its batches
         for batch in maker.stream(np.split(state.order_N, state.cuts)[state.position :], state.step):
@@ -62,7 +67,7 @@ def refresh(phase: Phase, state: TrainingState) -> None:
     settings = phase.settings
     if settings.prototypes.centroid_mode == "epoch":
         state.centroids.set_to_mean([state.query_bank_ND], phase.data.positives)
-    if settings.sampling.batches == "ngame":
+    if settings.sampling.batches != "random":
         size = cluster_size(state.epoch / phase.schedule.epochs, settings.sampling)
         num_clusters = -(-phase.data.num_queries // size)
         clusters = balanced_clusters(state.query_bank_ND, num_clusters, seed=settings.training.seed + state.epoch)
@@ -72,7 +77,8 @@ def refresh(phase: Phase, state: TrainingState) -> None:
 def _order_queries(phase: Phase, state: TrainingState) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng([phase.settings.training.seed, state.epoch])
     clusters = state.cluster_of_N if len(state.cluster_of_N) else None
-    batches = ngame_batches(phase.data.num_queries, phase.settings.training.batch_size, rng, cluster_of_N=clusters)
+    settings, num_queries = phase.settings, phase.data.num_queries
+    batches = query_batches(settings.sampling, num_queries, settings.training.batch_size, rng, clusters)
     return np.concatenate(batches), np.cumsum([len(batch) for batch in batches])[:-1]
 
 
@@ -80,7 +86,8 @@ def _step(phase: Phase, state: TrainingState, objective: Objective, batch: Batch
     """Encode, compare, learn; then the bank and, in `ema` mode, the centroids follow."""
     network = state.network
     with autocast(state.device, phase.bf16):
-        h_QD, h_MD = network.encoder(batch.tokens).split([len(batch.queries_Q), len(batch.labels_M)])
+        h_BD = encode_in_parts(network.encoder, batch.tokens, phase.settings.training.texts_at_once)
+        h_QD, h_MD = h_BD[: len(batch.queries_Q)], h_BD[len(batch.queries_Q) :]
         z_MD = network.prototypes(h_MD, batch.labels_M, state.centroids) if objective.prototypes else None
     q_QD, l_MD = functional.normalize(h_QD.float(), dim=1), functional.normalize(h_MD.float(), dim=1)
     loss, stats = objective(q_QD, l_MD, z_MD, batch.positives, batch.positives_transposed)

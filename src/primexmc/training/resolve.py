@@ -9,6 +9,7 @@ from typing import Any
 from ..config import Settings, flatten, read_toml
 from ..data.corpus import Corpus
 from ..model.encode import pick_device
+from ..own_code import allow_named
 from ..presets import load_preset
 from .derive import default_preset, derived_settings, shape_of
 
@@ -20,6 +21,7 @@ def resolve(
     layers: list[tuple[Mapping[str, Any], str]] = [] if config is None else [(read_toml(config), str(config))]
     layers.append((values, "settings"))
     named = {key: value for layer, _ in layers for key, value in flatten(layer)}
+    allow_named(named)
     device = str(named.get("training.device", "auto"))
     name = preset or default_preset(pick_device(device).type == "cuda")
     layers.insert(0, (load_preset(name), f"preset {name}"))

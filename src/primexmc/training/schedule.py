@@ -37,6 +37,12 @@ class Schedule:
     def refresh_every_epochs(self) -> int:
         return max(1, round(self.settings.sampling.refresh * self.epochs))
 
+    def mines_at(self, epoch: int) -> bool:
+        """The nearest wrong labels are searched anew before this epoch, where they are wanted."""
+        sampling = self.settings.sampling
+        every = max(1, round(sampling.mining * self.epochs))
+        return sampling.negatives == "mined" and epoch > 0 and epoch % every == 0
+
     def refreshes_at(self, epoch: int) -> bool:
         """Clusters and centroids are made again before this epoch; before the first one nothing is stale yet."""
         return epoch > 0 and epoch % self.refresh_every_epochs == 0

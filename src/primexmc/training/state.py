@@ -41,6 +41,7 @@ class TrainingState:
     cuts: IntArray  # where the order is cut into batches
     cluster_of_N: IntArray  # of the last refresh; empty before the first one
     totals: Tensor  # this epoch's sums of loss, violators and steps
+    mined_NK: npt.NDArray[np.int32]  # each query's nearest wrong labels at the last search; empty before the first one
     epoch: int = 0  # epochs completed
     position: int = 0  # batches of this epoch done
     step: int = 0
@@ -60,6 +61,7 @@ class TrainingState:
         tensors |= {"centroids": self.centroids.c_LD, "has_centroid": self.centroids.has_L, "bank": self.query_bank_ND}
         tensors |= {"order": torch.from_numpy(self.order_N), "cuts": torch.from_numpy(self.cuts)}
         tensors |= {"clusters": torch.from_numpy(self.cluster_of_N), "totals": self.totals}
+        tensors["mined"] = torch.from_numpy(self.mined_NK)
         tensors["random.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(self.device)
@@ -86,6 +88,7 @@ class TrainingState:
         self.query_bank_ND.copy_(tensors["bank"])
         self.order_N, self.cuts = tensors["order"].numpy(), tensors["cuts"].numpy()
         self.cluster_of_N = tensors["clusters"].numpy()
+        self.mined_NK = tensors["mined"].numpy() if "mined" in tensors else self.mined_NK
         self.totals.copy_(tensors["totals"])
         self.epoch, self.position, self.step = numbers["epoch"], numbers["position"], numbers["step"]
         self.seconds = numbers["seconds"]

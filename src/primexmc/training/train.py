@@ -134,7 +134,12 @@ class _Run:
         full = self._all_training_queries()
         seen: list[torch.Tensor] = []
         prototypes_LD, centroids = exact_prototypes(
-            state.network, phase.data, self.device, self.bf16, see=lambda h_BD: seen.append(h_BD.half().cpu())
+            state.network,
+            phase.data,
+            self.device,
+            self.bf16,
+            kept=state.centroids,
+            see=lambda h_BD: seen.append(h_BD.half().cpu()),
         )
         model = PrimeModel(
             settings=self.settings,

@@ -30,7 +30,7 @@ class Validator:
 
     def __call__(self, state: TrainingState) -> dict[str, float]:
         phase, device, encoder = self.phase, state.device, state.network.encoder
-        prototypes_LD, _ = exact_prototypes(state.network, phase.data, device, phase.bf16)
+        prototypes_LD, _ = exact_prototypes(state.network, phase.data, device, phase.bf16, kept=state.centroids)
         index, metrics, start = ExactIndex(prototypes_LD), RankingMetrics(self.weights_L), 0
         tokens = tokenise(
             self.val.texts,

@@ -1,0 +1,79 @@
+"""Log-sum-exp over each row's negatives: of a matrix, or part by part of one that is never kept.
+
+Shapes: Q rows, M columns, C columns of a part, E true pairs, D dimensions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .positives import Positives
+from .terms import at_least_float32
+
+CELLS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}  # 64 MB and 512 MB of float32
+NOTHING = -1e30  # added to a true pair's logit; finite: -inf would make NaN gradients in a row without negatives
+
+
+def fits_at_once(rows_QD: Tensor, columns_MD: Tensor) -> bool:
+    return len(rows_QD) * len(columns_MD) <= CELLS_AT_ONCE.get(rows_QD.device.type, 2**24)
+
+
+def lse_of_matrix(sim_QM: Tensor, positives: Positives, temperature: float) -> tuple[Tensor, Tensor]:
+    """`(lse_Q, s_E)`: over the negatives, and of each true pair."""
+    s_QM = at_least_float32(sim_QM) / temperature
+    negatives_QM = s_QM.reshape(-1).index_fill(0, positives.flat_E, NOTHING).view_as(s_QM)
+    return negatives_QM.logsumexp(1), s_QM[positives.rows_E, positives.columns_E]
+
+
+def lse_in_parts(
+    rows_QD: Tensor, columns_MD: Tensor, positives: Positives, temperature: float, columns_at_once: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """The same of `rows_QD @ columns_MD.T`, some columns at a time, and its gradient as well."""
+    cells = CELLS_AT_ONCE.get(rows_QD.device.type, 2**24)
+    size = columns_at_once or max(1, cells // max(1, len(rows_QD)))
+    lse_Q: Tensor = _LseInParts.apply(  # type: ignore[no-untyped-call]
+        rows_QD, columns_MD, positives.rows_E, positives.columns_E, temperature, size
+    )
+    s_E = (rows_QD[positives.rows_E] * columns_MD[positives.columns_E]).sum(1) / temperature
+    return lse_Q, s_E
+
+
+class _LseInParts(torch.autograd.Function):
+    """Each part's logits are computed again for the gradient: two products more in place of Q x M numbers."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows_QD: Tensor, columns_MD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float, size: int
+    ) -> Tensor:
+        lse_Q = rows_QD.new_full((len(rows_QD),), -torch.inf)
+        for start in range(0, len(columns_MD), size):
+            s_QC = _logits(rows_QD, columns_MD[start : start + size], rows_E, columns_E - start, temperature)
+            lse_Q = torch.logaddexp(lse_Q, s_QC.logsumexp(1))
+        ctx.save_for_backward(rows_QD, columns_MD, rows_E, columns_E, lse_Q)
+        ctx.temperature, ctx.size = temperature, size
+        return lse_Q
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        rows_QD, columns_MD, rows_E, columns_E, lse_Q = ctx.saved_tensors
+        by_rows_QD, by_columns_MD = torch.zeros_like(rows_QD), torch.empty_like(columns_MD)
+        weight_Q1 = (gradients[0] / ctx.temperature)[:, None]
+        for start in range(0, len(columns_MD), ctx.size):
+            part = slice(start, start + ctx.size)
+            s_QC = _logits(rows_QD, columns_MD[part], rows_E, columns_E - start, ctx.temperature)
+            share_QC = s_QC.sub_(lse_Q[:, None]).exp_().mul_(weight_Q1)
+            by_rows_QD.addmm_(share_QC, columns_MD[part])
+            by_columns_MD[part] = share_QC.T @ rows_QD
+        return by_rows_QD, by_columns_MD, None, None, None, None
+
+
+def _logits(rows_QD: Tensor, columns_CD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float) -> Tensor:
+    """Of some columns; true pairs count as nothing. Pairs of other parts add 0 somewhere: no look at their number."""
+    s_QC = (rows_QD @ columns_CD.T).div_(temperature)
+    C = len(columns_CD)
+    inside_E = (columns_E >= 0) & (columns_E < C)
+    place_E = torch.where(inside_E, rows_E * C + columns_E, 0)
+    return s_QC.view(-1).index_add_(0, place_E, inside_E.to(s_QC.dtype) * NOTHING).view_as(s_QC)
