@@ -43,7 +43,7 @@ def test_values(size, temperature):
     for lse, s_E in (parts, lse_of_matrix(rows @ columns.T, pairs, temperature)):
         for value, slow in zip(lse.tolist(), expected, strict=True):
             assert value < -1e20 if slow is None else value == pytest.approx(slow, abs=1e-10)
-        by_hand = [float(rows[q] @ columns[m]) / temperature for q, m in true.nonzero().tolist()]
+        by_hand = [(rows[q] @ columns[m]).item() / temperature for q, m in true.nonzero().tolist()]
         assert s_E.tolist() == pytest.approx(by_hand, abs=1e-10)
 
 
