@@ -41,5 +41,4 @@ def blank_state(phase: Phase, encoder: TextEncoder, device: torch.device) -> Tra
         cuts=nothing,
         cluster_of_N=nothing,
         totals=torch.zeros(3, device=device),
-        mined_NK=np.zeros((0, 0), dtype=np.int32),
     )

@@ -41,12 +41,13 @@ class TrainingState:
     cuts: IntArray  # where the order is cut into batches
     cluster_of_N: IntArray  # of the last refresh; empty before the first one
     totals: Tensor  # this epoch's sums of loss, violators and steps
-    mined_NK: npt.NDArray[np.int32]  # each query's nearest wrong labels at the last search; empty before the first one
     epoch: int = 0  # epochs completed
     position: int = 0  # batches of this epoch done
     step: int = 0
     seconds: float = 0.0
     best: Best = field(default_factory=Best)
+    mined_NK: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
+    """Each query's nearest wrong labels at the last search; empty before the first one."""
 
     @property
     def device(self) -> torch.device:
