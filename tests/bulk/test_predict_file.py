@@ -35,7 +35,7 @@ class Stopped(BaseException):
 @pytest.fixture(scope="module")
 def model():
     made = make_model()
-    made.calibration = Calibration((-1.0, 3.0, -0.2, 0.1))
+    made.calibration = Calibration((-1.0, -0.2, 0.5, 3.0, 0.1, -0.4))
     return made
 
 
@@ -155,7 +155,8 @@ def test_probabilities_are_added_where_asked_for(model, source, tmp_path):
     assert lines[0]["labels"] == []
     for line, row in zip(lines, content_of(tmp_path / "x.parquet"), strict=True):
         for rank, (one, other) in enumerate(zip(line["labels"], row["labels"], strict=True), start=1):
-            logit = -1 + 3 * one["score"] - 0.2 * np.log(rank) + 0.1 * one["score"] * np.log(rank)
+            score, log = one["score"], np.log(rank)
+            logit = -1 - 0.2 * log + 0.5 / rank + score * (3 + 0.1 * log - 0.4 / rank)
             assert one["probability"] == pytest.approx(1 / (1 + np.exp(-logit)), abs=2e-6)
             assert other["probability"] == pytest.approx(one["probability"], abs=2e-6)
     header = content_of(tmp_path / "x.tsv").split("\n")[0].split("\t")

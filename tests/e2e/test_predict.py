@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import time
@@ -100,3 +101,20 @@ def test_what_cannot_be_asked(model, tmp_path, stdin, capsys):
         stdin(b"hello\n")
         assert main(["predict", str(model), *options]) == 2
         assert sentence in capsys.readouterr().err
+
+
+def test_probabilities_that_training_fitted(shop, model, tmp_path, capsys):
+    """On products that were not trained on, about as many answers are right as the probabilities say."""
+    source = str(shop / "held-out.csv")
+    assert main(["predict", str(model), source, "--top", "3", "--probability"]) == 0
+    answers = [label for row in printed(capsys) for label in row["labels"]]
+    with (shop / "held-out.csv").open(encoding="utf-8", newline="") as stream:
+        truth = [row["labels"].split(";") for row in csv.DictReader(stream)]
+    right = [label["label"] in truth[number // 3] for number, label in enumerate(answers)]
+    said = [label["probability"] for label in answers]
+    assert all(0 <= p <= 1 for p in said) and abs(sum(said) - sum(right)) < 0.1 * len(answers)
+    assert main(["predict", str(model), source, "--top", "3", "--probability", "--threshold", "0.5"]) == 0
+    kept = [label for row in printed(capsys) for label in row["labels"]]
+    assert kept == [label for label in answers if label["probability"] >= 0.5]
+    assert main(["info", str(model)]) == 0
+    assert "probabilities: fitted on 25 validation queries; calibration error" in capsys.readouterr().out

@@ -24,6 +24,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "train_queries": description["num_train_queries"],
         "encoder": settings.encoder.name,
         **description["facts"],
+        "calibration": (description.get("calibration") or {}).get("facts"),
         "bytes": size,
         "predict_gib": round((size + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
         "settings": _unlike_the_defaults(settings),
@@ -40,9 +41,18 @@ def model_text(facts: dict[str, Any]) -> str:
         f"for {facts.get('epochs', '?')} epochs in {facts.get('train_s', 0):,.0f} s",
         f"  predicting takes about {facts['predict_gib']:.1f} GiB of memory",
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
+        f"  probabilities: {_calibration(facts['calibration'])}",
         "  settings unlike the defaults:",
     ]
     return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
+
+
+def _calibration(facts: dict[str, Any] | None) -> str:
+    """The error is in percent, of what was held out from fitting it."""
+    if facts is None:
+        return "none"
+    errors = f"{facts['error_at_1']:.1f} for the best label, {facts['error_at_5']:.1f} for the best five"
+    return f"fitted on {facts['queries']:,} validation queries; calibration error {errors}"
 
 
 def _unlike_the_defaults(settings: Settings) -> dict[str, Any]:

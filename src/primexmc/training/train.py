@@ -16,6 +16,8 @@ import torch
 from ..config import Settings
 from ..data.corpus import Corpus, Split
 from ..data.texts import Texts
+from ..evaluation.calibrate import calibrate
+from ..model.calibration import Calibration
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.memory import Memory
@@ -95,20 +97,26 @@ class _Run:
             if settings.training.refit:
                 self.log.say("training.refit: nothing is held out for validation, so there is nothing to refit on.")
             phase, state = self._phase("all", train, epochs)
-            return self._finish(phase, state, {})
+            return self._kept(self._model(phase, state, {}))
         chosen = self.saver.facts.get("chosen")
         if chosen is None:
             phase, state = self._phase("choose", train, epochs)
             chosen = {"epoch": state.best.epoch, "scores": state.best.scores}
+            state.network.load_state_dict(state.best.network)
+            model = self._model(phase, state, chosen)
+            model.calibration = calibrate(model, corpus.val)
             if not settings.training.refit:
-                state.network.load_state_dict(state.best.network)
-                return self._finish(phase, state, chosen)
-            self.saver.facts["chosen"] = chosen
-            del phase, state  # the memory is needed for the refit
+                return self._kept(model)
+            calibration = None if model.calibration is None else model.calibration.to_dict()
+            self.saver.facts["chosen"] = chosen | {"calibration": calibration}
+            del phase, state, model  # the memory is needed for the refit
         self.log.say(f"Epoch {chosen['epoch']} was best on validation; training again on train + validation.")
         everything = self.full.without_validation().split("train")
         phase, state = self._phase("refit", everything, chosen["epoch"])
-        return self._finish(phase, state, chosen)
+        model = self._model(phase, state, chosen)
+        if self.saver.facts["chosen"].get("calibration") is not None:  # nothing is held out from this one
+            model.calibration = Calibration.from_dict(self.saver.facts["chosen"]["calibration"])
+        return self._kept(model)
 
     def _phase(self, name: Any, split: Split, last_epoch: int) -> tuple[Phase, TrainingState]:
         """Trains one phase, from a checkpoint of it where there is one."""
@@ -129,8 +137,8 @@ class _Run:
         run_phase(phase, state, self.log, validator, lambda: self.saver.save_if_due(name, state))
         return phase, state
 
-    def _finish(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
-        """The exact pass, and the model to its place."""
+    def _model(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
+        """The exact pass, and what it makes of the state."""
         full = self._all_training_queries()
         seen: list[torch.Tensor] = []
         prototypes_LD, centroids = exact_prototypes(
@@ -141,7 +149,7 @@ class _Run:
             kept=state.centroids,
             see=lambda h_BD: seen.append(h_BD.half().cpu()),
         )
-        model = PrimeModel(
+        return PrimeModel(
             settings=self.settings,
             labels=self.full.labels,
             label_counts_L=np.bincount(full.positives.indices, minlength=len(self.full.labels)).astype(np.int64),
@@ -155,9 +163,12 @@ class _Run:
                 "trained_on_queries": phase.data.num_queries,
                 "epochs": phase.last_epoch if phase.name == "refit" else chosen.get("epoch", phase.last_epoch),
                 "validation": chosen.get("scores", {}),
-                "train_s": round(self.saver.seconds_before + time.perf_counter() - self.started, 1),
             },
         )
+
+    def _kept(self, model: PrimeModel) -> PrimeModel:
+        """The finished model, in its place."""
+        model.facts["train_s"] = round(self.saver.seconds_before + time.perf_counter() - self.started, 1)
         if self.keep:
             model.save(self.place)
         return model
