@@ -23,9 +23,16 @@ def test_by_hand() -> None:
     assert inverse_propensity(np.array([1]), 20, 0.5, 3.0)[0] == pytest.approx(1 + (math.log(20) - 1), rel=1e-12)
 
 
-@pytest.mark.parametrize("num_queries", [0, 1, 2])
-def test_tiny_data_never_favour_frequent_labels(num_queries: int) -> None:
-    assert inverse_propensity(np.array([0, 1, 2]), num_queries, 0.55, 1.5).tolist() == [1, 1, 1]
+@pytest.mark.parametrize("num_queries", [0, 1])
+def test_of_a_single_query_all_labels_count_alike(num_queries: int) -> None:
+    assert inverse_propensity(np.array([0, 1]), num_queries, 0.55, 1.5).tolist() == [1, 1]
+
+
+def test_two_queries_are_enough_for_the_formula() -> None:
+    c = (math.log(2) - 1) * 2.5**0.55
+    expected = [1 + c * 1.5**-0.55, 1 + c * 2.5**-0.55, 1 + c * 3.5**-0.55]
+    assert inverse_propensity(np.array([0, 1, 2]), 2, 0.55, 1.5).tolist() == pytest.approx(expected, rel=1e-12)
+    assert min(expected) > 0
 
 
 def test_no_division_by_zero() -> None:

@@ -9,8 +9,13 @@ def weight(count, num_train, a, b):
     return 1 + (math.log(num_train) - 1) * (b + 1) ** a * (count + b) ** (-a)
 
 
-def slow_metrics(pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, ks=(1, 3, 5), recall_ks=(10, 100)):
-    """`true_rows` and `train_rows` are lists of sets of labels; `pred` is a list of equally long lists."""
+def slow_metrics(pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, *, ks=(1, 3, 5), shallow=False):
+    pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, ks=(1, 3, 5), recall_ks=(10, 100), shallow=False
+):
+    """`true_rows` and `train_rows` are lists of sets of labels; `pred` is a list of equally long lists.
+
+    `shallow`: R@k also of predictions that do not go so deep.
+    """
     counts = [sum(label in row for row in train_rows) for label in range(num_labels)]
     w = [weight(counts[label], len(train_rows), a, b) for label in range(num_labels)]
     scores, n = {}, len(pred)
@@ -33,13 +38,14 @@ def slow_metrics(pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, ks=(1, 
         scores[f"nDCG@{k}"] = 100 * ndcg / n
         scores[f"PSP@{k}"] = 100 * psp / psp_ideal if psp_ideal else 0.0
         scores[f"PSnDCG@{k}"] = 100 * psndcg / psndcg_ideal if psndcg_ideal else 0.0
-    for k in recall_ks:
-        if len(pred[0]) >= min(k, num_labels):
-            total = 0.0
-            for row, true in zip(pred, true_rows, strict=True):
-                if true:
-                    total += sum(rank <= k for rank, _ in first_hits(row, true)) / len(true)
-            scores[f"R@{k}"] = 100 * total / n
+    for k in (10, 100):
+        if len(pred[0]) < min(k, num_labels) and not shallow:
+            continue
+        total = 0.0
+        for row, true in zip(pred, true_rows, strict=True):
+            if true:
+                total += sum(rank <= k for rank, _ in first_hits(row, true)) / len(true)
+        scores[f"R@{k}"] = 100 * total / n
     return scores
 
 

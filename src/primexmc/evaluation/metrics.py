@@ -27,28 +27,37 @@ def metrics(
 ) -> dict[str, float]:
     """All metrics of ranked predictions: `pred_ids` is queries x k, best first, -1 = none.
 
-    `train_csr` (training queries x labels) gives N and the label frequencies of the propensities. R@10 and R@100 are
-    given only where the predictions go that deep, or hold all labels.
+    `train_csr` (training queries x labels) gives N and the label frequencies of the propensities. Ranks that are not
+    there count as none: R@100 of five predictions is their R@5.
     """
     num_train, num_labels = train_csr.shape
     if true_csr.shape[1] != num_labels:
         raise UserError(
             f"The true matrix has {true_csr.shape[1]} labels and the training matrix {num_labels}; they must agree."
         )
-    ranking = RankingMetrics(inverse_propensity(label_counts(train_csr), num_train, a, b), ks)
+    ranking = RankingMetrics(inverse_propensity(label_counts(train_csr), num_train, a, b), ks, shallow=True)
     ranking.update(pred_ids, true_csr)
     return ranking.result()
 
 
 class RankingMetrics:
-    """The same, piece by piece: `update` with as many queries at a time as memory likes, then `result`."""
+    """The same, piece by piece: `update` with as many queries at a time as memory likes, then `result`.
+
+    R@k is left out where the predictions neither go so deep nor hold all labels, unless `shallow` ones are wanted.
+    """
 
     def __init__(
-        self, inverse_propensity_L: ArrayLike, ks: Sequence[int] = (1, 3, 5), recall_ks: Sequence[int] = (10, 100)
+        self,
+        inverse_propensity_L: ArrayLike,
+        ks: Sequence[int] = (1, 3, 5),
+        recall_ks: Sequence[int] = (10, 100),
+        *,
+        shallow: bool = False,
     ) -> None:
         self.weights_L: FloatArray = np.asarray(inverse_propensity_L, dtype=np.float64)
         self.ks = tuple(ks)
         self.recall_ks = tuple(recall_ks)
+        self.shallow = shallow
         if min((*self.ks, *self.recall_ks), default=1) < 1:
             raise UserError(f"Metrics at k need k of at least 1, not {min((*self.ks, *self.recall_ks))}.")
         self.discount_K: FloatArray = 1 / np.log2(np.arange(max((*self.ks, 1))) + 2.0)
@@ -90,7 +99,7 @@ class RankingMetrics:
         scores |= {f"PSP@{k}": _ratio(gains["scored", k][0], gains["ideal", k][0]) for k in self.ks}
         scores |= {f"PSnDCG@{k}": _ratio(gains["scored", k][1], gains["ideal", k][1]) for k in self.ks}
         num_ranks = self.num_ranks or 0
-        deep_enough = [k for k in self.recall_ks if num_ranks >= min(k, len(self.weights_L))]
+        deep_enough = [k for k in self.recall_ks if self.shallow or num_ranks >= min(k, len(self.weights_L))]
         scores |= {f"R@{k}": 100 * self.recall_sums[k] / num_queries for k in deep_enough}
         return {name: float(score) for name, score in scores.items()}
 
