@@ -31,6 +31,17 @@ def test_a_new_directory_in_a_new_place(tmp_path):
     assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o777 & ~mask
 
 
+def test_a_file_written_for_the_user_alone_is_for_everyone_the_umask_allows(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        with replace_directory(tmp_path / "model") as new:
+            (new / "deep").mkdir()
+            (new / "deep" / "x").touch(mode=0o600)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "model" / "deep" / "x").stat().st_mode) == 0o640
+
+
 def test_the_old_one_is_replaced_and_the_rest_comes_along(tmp_path):
     old = tmp_path / "model"
     (old / "training" / "deep").mkdir(parents=True)

@@ -23,6 +23,7 @@ def replace_directory(path: Path, discard: tuple[str, ...] = ()) -> Iterator[Pat
     new = Path(tempfile.mkdtemp(prefix=f".{path.name}.new-", dir=path.parent))
     try:
         yield new
+        _for_everyone(new)
         _bring_along(path, new, discard)
         new.chmod(0o777 & ~_umask())
         _flush_tree(new)
@@ -63,6 +64,13 @@ def _swap(new: Path, path: Path) -> None:
         os.replace(new, path)
         shutil.rmtree(old, ignore_errors=True)
     _flush(path.parent)
+
+
+def _for_everyone(new: Path) -> None:
+    """Whoever may read the user's files may read these: some libraries write theirs for the user alone."""
+    for entry in new.rglob("*"):
+        if entry.is_file():
+            entry.chmod(0o666 & ~_umask())
 
 
 def _bring_along(old: Path, new: Path, discard: tuple[str, ...]) -> None:

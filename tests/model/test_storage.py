@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from model.tiny import DIM, random_texts, save_hugging_face, static_encoder
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from scipy.sparse import csr_matrix
 
@@ -152,6 +153,22 @@ def test_when_writing_fails_the_old_model_stays(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert_same(old, PrimeModel.load(tmp_path / "model", device="cpu"))
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("kind", ["static", "transformer"])
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch, kind):
+    def full(*_, **__):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    if kind == "static":
+        encoder, writer = static_encoder(), "primexmc.model.tensor_file.save_file"
+    else:
+        save_hugging_face(tmp_path / "bert", "bert")
+        encoder = load_encoder(EncoderSettings(name=str(tmp_path / "bert")))
+        writer = "transformers.modeling_utils.safe_save_file"
+    monkeypatch.setattr(writer, full)
+    with pytest.raises(UserError, match=r"cannot be written.*No space left"):
+        encoder.save(tmp_path / "model" / "encoder", Settings())
 
 
 def cut(file):

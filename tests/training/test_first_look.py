@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 from model.tiny import static_encoder
+from safetensors import SafetensorError
 from training.cases import make_corpus, make_phase, quick
 
 from primexmc.data.token_cache import default_cache_dir
@@ -78,6 +79,14 @@ def test_damage_is_looked_past(monkeypatch, cache):
 def test_a_cache_that_cannot_be_written(monkeypatch, cache):
     cache.write_text("a file where the directory would be")
     assert look(monkeypatch)[1] and look(monkeypatch)[1]
+
+
+def test_a_full_disk_is_no_reason_to_stop(monkeypatch, cache):
+    def full(*_):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(module, "save_file", full)
+    assert look(monkeypatch)[1] and look(monkeypatch)[1] and not list(cache.iterdir())
 
 
 def test_what_is_too_large_is_not_kept(monkeypatch, cache):

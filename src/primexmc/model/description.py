@@ -10,6 +10,7 @@ from ..errors import UserError
 
 FORMAT_VERSION = 1
 DESCRIPTION = "primexmc.json"
+TRAINING = "training"  # the folder of an unfinished one: it goes when the model is there
 KEYS = ("num_labels", "dim", "num_train_queries", "settings", "facts")
 
 
@@ -21,7 +22,7 @@ def read_description(path: Path) -> dict[str, Any]:
     if not file.is_file():
         hint = (
             " It holds an unfinished training: `primexmc train ... --resume` continues it."
-            if (path / "training").exists()
+            if (path / TRAINING).exists()
             else ""
         )
         raise UserError(
@@ -49,6 +50,16 @@ def refuse_other_directory(path: Path) -> None:
         return
     if not path.is_dir():
         raise UserError(f"{path}: a file is in the way; name a new directory for the model.")
+    foreign = _no_checkpoint(path / TRAINING)
+    if foreign is not None:
+        raise UserError(f"{foreign}: not of a training, and would be lost; name another directory for the model.")
     entries = {entry.name for entry in path.iterdir()}
-    if entries and not entries & {DESCRIPTION, "training"}:
+    if entries and not entries & {DESCRIPTION, TRAINING}:
         raise UserError(f"{path}: holds other files and no model; name a new or empty directory for the model.")
+
+
+def _no_checkpoint(training: Path) -> Path | None:
+    """What lies where the checkpoints go and is none, nor one that was being written."""
+    if not training.is_dir():
+        return training if training.exists() else None
+    return next((entry for entry in training.iterdir() if not entry.name.lstrip(".").startswith("checkpoint-")), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,6 +17,7 @@ from torch.nn import functional
 from ..config import Settings
 from ..errors import UserError
 from .encoder import TextEncoder
+from .tensor_file import write_tensors
 from .token_batch import TokenBatch
 
 
@@ -47,7 +48,7 @@ class StaticEncoder(TextEncoder):
         directory.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(str(directory / "tokenizer.json"))
         tensors = {"vectors": self.vectors_VD.detach().cpu(), "weight": self.weight_V.detach().cpu()}
-        save_file(tensors, directory / "vectors.safetensors")
+        write_tensors(tensors, directory / "vectors.safetensors")
 
     @classmethod
     def from_directory(cls, directory: Path | None, dropout: float = -1.0) -> StaticEncoder:

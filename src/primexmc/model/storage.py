@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from ..atomic import replace_directory
@@ -20,11 +19,12 @@ from ..data.corpus import Labels
 from ..errors import UserError
 from .calibration import Calibration
 from .centroids import Centroids
-from .description import DESCRIPTION, FORMAT_VERSION, read_description, refuse_other_directory
+from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
 from .memory import Memory
 from .model import PrimeModel
 from .network import PrimeNetwork
+from .tensor_file import write_tensors
 
 MEMORY = "memory.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
@@ -33,7 +33,7 @@ LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 def save_model(model: PrimeModel, path: Path) -> None:
     """Writes beside `path`, then puts the whole directory in its place."""
     refuse_other_directory(path)
-    with replace_directory(path, discard=("training", MEMORY)) as directory:
+    with replace_directory(path, discard=(TRAINING, MEMORY)) as directory:
         model.network.encoder.save(directory / "encoder", model.settings)
         write_tensors(_network_tensors(model), directory / "network.safetensors")
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
@@ -123,16 +123,6 @@ def _label_tensors(model: PrimeModel) -> dict[str, Tensor]:
     centroids = model.centroids
     tensors = {"prototypes": model.prototypes_LD, "centroids": centroids.c_LD, "has_centroid": centroids.has_L}
     return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-
-
-def write_tensors(tensors: dict[str, Tensor], file: Path) -> None:
-    """safetensors has an error of its own for a full disk, and wants tensors that share no memory."""
-    storages = Counter(value.untyped_storage().data_ptr() for value in tensors.values())
-    shared = {name for name, value in tensors.items() if storages[value.untyped_storage().data_ptr()] > 1}
-    try:
-        save_file({name: value.clone() if name in shared else value for name, value in tensors.items()}, file)
-    except SafetensorError as error:
-        raise UserError(f"{file.parent}: cannot be written ({error}).") from None
 
 
 def _read_tensors(file: Path) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from .encoder import TextEncoder
 from .hugging_face import quiet, read_hugging_face
 from .pooling import POOLINGS, pooling_of
 from .sentence_transformers import write_sentence_transformers_files
+from .tensor_file import writing_tensors
 from .token_batch import TokenBatch, to_device
 
 # Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
@@ -62,7 +63,7 @@ class TransformerEncoder(TextEncoder):
 
     def save(self, directory: Path, settings: Settings) -> None:
         """A Hugging Face directory that sentence-transformers loads, too."""
-        with quiet():
+        with quiet(), writing_tensors(directory):
             self.transformer.save_pretrained(directory)
             self.fast_tokenizer.save_pretrained(directory)
         if self.pooling in POOLINGS:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..atomic import replace_directory
 from ..errors import UserError
-from ..model.storage import write_tensors
+from ..model.tensor_file import write_tensors
 
 FORMAT_VERSION = 1
 

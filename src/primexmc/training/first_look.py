@@ -86,5 +86,5 @@ def _write(file: Path, tensors: dict[str, Tensor]) -> None:
     try:
         with replace_file(file) as new:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, new)
-    except OSError:
+    except (OSError, SafetensorError):
         pass

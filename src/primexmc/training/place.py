@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import UserError
-from ..model.description import DESCRIPTION, refuse_other_directory
+from ..model.description import DESCRIPTION, TRAINING, refuse_other_directory
 from .checkpoint import has_checkpoint
 
-FOLDER = "training"
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FOLDER = TRAINING
 METRICS = "metrics.jsonl"
 
 
@@ -33,12 +39,33 @@ def nothing_left_behind(place: Path) -> Iterator[None]:
     """Whatever fails inside before the first checkpoint leaves `place` as it was; from then on it can be resumed."""
     missing = [path for path in (place, *place.parents) if not path.exists()]
     metrics = (place / METRICS).read_bytes() if (place / METRICS).is_file() else None
-    try:
+    with _alone_in(place):
+        try:
+            yield
+        except BaseException:
+            if not has_checkpoint(place / FOLDER):
+                _tidy(place, missing, metrics)
+            raise
+
+
+@contextmanager
+def _alone_in(place: Path) -> Iterator[None]:
+    """A second training that would write there is refused. However a process ends, its lock goes with it."""
+    if fcntl is None:
         yield
-    except BaseException:
-        if not has_checkpoint(place / FOLDER):
-            _tidy(place, missing, metrics)
-        raise
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    directory = os.open(place, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{place}: another training is writing there; name another directory.") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(directory)
 
 
 def _tidy(place: Path, missing: list[Path], metrics: bytes | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UserError
 from .checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
-from .place import FOLDER, METRICS, check_place
+from .place import FOLDER, METRICS
 from .state import TrainingState
 
 
@@ -36,8 +36,6 @@ class Saver:
 
     def open(self, *, resume: bool, overwrite: bool) -> None:
         """Looks at what is there before anything is written."""
-        if self.enabled:
-            check_place(self.place, resume=resume, overwrite=overwrite)
         unfinished = has_checkpoint(self.folder)
         if unfinished and resume and not overwrite:
             self._loaded = load_checkpoint(self.folder)

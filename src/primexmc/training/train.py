@@ -28,7 +28,7 @@ from .finish import exact_prototypes
 from .log import Log
 from .loop import run_phase
 from .phase import Phase
-from .place import holds_model, nothing_left_behind
+from .place import check_place, holds_model, nothing_left_behind
 from .resolve import resolve
 from .saver import Saver
 from .state import TrainingState
@@ -79,6 +79,8 @@ class _Run:
             torch.set_num_threads(self.settings.training.threads)
         identity = {"settings": self._identity(), "corpus": fingerprint(self.full)}
         self.saver = Saver(self.place, identity, self.settings.training.checkpoint_every_s, enabled=self.keep)
+        if self.keep:
+            check_place(self.place, resume=resume, overwrite=overwrite)
         with nothing_left_behind(self.place):
             return self._run_saving(resume, overwrite)
 
