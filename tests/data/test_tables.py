@@ -87,6 +87,29 @@ def test_broken_csv(write: Write, content: str | bytes, sentence: str) -> None:
         Corpus.load(write("a.csv", content))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "text;labels\nx, y;red|blue\nz;red\n",
+        "text\tlabels\nx, y\tred|blue\nz\tred\n",
+        "sep=;\ntext;labels\nx, y;red|blue\nz;red\n",
+        'text;labels;"price, EUR"\nx, y;red|blue;1\nz;red;2\n',
+        "\ufeffsep=\t\r\ntext\tlabels\r\nx, y\tred|blue\r\nz\tred\r\n",
+        'SEP=,\ntext,labels\n"x, y",red|blue\nz,red\n',
+    ],
+)
+def test_what_spreadsheets_call_csv(write: Write, content: str) -> None:
+    corpus = Corpus.load(write("a.csv", content))
+    assert list(corpus.split("train").texts) == ["x, y", "z"]
+    assert labels_of(corpus) == [{"red", "blue"}, {"red"}]
+
+
+@pytest.mark.parametrize("name", ["text", "labels"])
+def test_a_column_that_is_there_twice(write: Write, name: str) -> None:
+    with pytest.raises(UserError, match=f'a.csv: several columns are called "{name}"'):
+        Corpus.load(write("a.csv", f"text,labels,{name}\na,b,c\n"))
+
+
 def test_other_column_names_by_setting(write: Write) -> None:
     path = write("a.csv", "description,tags,text\nx,red|blue,no\n")
     corpus = Corpus.load(path, settings=DataSettings(text_column="description", labels_column="tags"))

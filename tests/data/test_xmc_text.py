@@ -55,6 +55,10 @@ def test_rows_without_labels_are_empty_lines(write: Write) -> None:
     with pytest.warns(DataWarning, match=r"trn_X_Y\.txt: 3 queries, 1 with no text and 2 with no labels"):
         corpus = Corpus.load(write("d/lbl.raw.txt", LABELS).parent)
     assert corpus.split("train").positives.toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    write("d/trn_X_Y.txt", "3 3\n\n0:1\n2:1\n\n\n")  # and the last ones mean nothing
+    with pytest.warns(DataWarning, match="1 with no labels"):
+        corpus = Corpus.load(write("d/lbl.raw.txt", LABELS).parent)
+    assert corpus.split("train").positives.toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1]]
 
 
 def test_uids_before_arrows(write: Write) -> None:

@@ -10,8 +10,6 @@ def weight(count, num_train, a, b):
 
 
 def slow_metrics(pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, *, ks=(1, 3, 5), shallow=False):
-    pred, true_rows, train_rows, num_labels, a=0.55, b=1.5, ks=(1, 3, 5), recall_ks=(10, 100), shallow=False
-):
     """`true_rows` and `train_rows` are lists of sets of labels; `pred` is a list of equally long lists.
 
     `shallow`: R@k also of predictions that do not go so deep.

@@ -17,6 +17,7 @@ from ..errors import UserError
 COMPRESSIONS = ("", ".gz", ".zst", ".xz", ".bz2")
 _BUFFER = 1 << 20
 _BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -57,13 +58,11 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
     """The object on one line; whatever else is there is an error with its place."""
+    if number == 1 and line.lstrip().startswith("["):
+        raise UserError(f"{path}, line 1: a JSON array; expected one object a line (jq -c '.[]' makes that).")
     try:
         value = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        if number == 1 and line.lstrip().startswith("["):
-            raise UserError(
-                f"{path}, line 1: a JSON array; expected one object a line (jq -c '.[]' makes that)."
-            ) from None
         reason = (
             f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deep"
         )
@@ -107,6 +106,8 @@ def _open_zst(path: Path) -> IO[bytes]:
 
 def _not_utf8(path: Path, number: int, error: UnicodeDecodeError) -> str:
     byte = error.object[error.start]
+    if number == 1 and error.object[:2] in _UTF16:
+        return f"{path}, line 1: UTF-16, not UTF-8; convert it first, for example with `iconv -f UTF-16 -t UTF-8`."
     return (
         f"{path}, line {number}: not UTF-8 text (byte 0x{byte:02x} at {error.start}); "
         f"convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
@@ -118,6 +119,7 @@ def _unreadable(path: Path, number: int, error: Exception) -> str:
         return f"{path}: no such file."
     if isinstance(error, (PermissionError, IsADirectoryError)):
         return f"{path}: cannot be read ({error.strerror})."
-    if number == 0 and "CRC" not in str(error) and not (isinstance(error, OSError) and error.errno):
+    began = number > 0 or "CRC" in str(error) or "Truncated" in str(error)
+    if not began and not (isinstance(error, OSError) and error.errno):
         return f"{path}: its name ends in {path.suffix} but it is not such a file ({error})."
     return f"{path}, after line {number}: cannot be read on ({error}); copy or download it again."

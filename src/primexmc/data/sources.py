@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
 _LONGEST_CELL = 1 << 30
 _PEEK = 100
 _END = "\x00end of file"
+_EXCEL_SAYS = re.compile(r"sep=(.)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,22 @@ def _delimited(path: Path, delimiter: str) -> Table:
     header = next(rows, None)
     if header is None:
         raise UserError(f"{path}: the file is empty; expected a header line with the names of the columns.")
+    first = delimiter.join(header[1])
+    meant = _delimiter_of(first) if delimiter == "," else delimiter
+    if meant != delimiter:
+        return _delimited(path, meant)
+    if _EXCEL_SAYS.fullmatch(first):
+        header = next(rows, header)
     columns = [name.strip() for name in header[1]]
-    if delimiter == "," and len(columns) == 1 and ";" in columns[0]:  # how Excel writes CSV in half of Europe
-        return _delimited(path, ";")
     return Table(str(path), columns, _as_mappings(path, columns, rows))
+
+
+def _delimiter_of(first: str) -> str:
+    """Excel writes semicolons into CSV in half of Europe, others write tabs; some say so in a line above the header."""
+    said = _EXCEL_SAYS.fullmatch(first)
+    if said is not None:
+        return said[1]
+    return max(",;\t", key=first.count)
 
 
 def _cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:

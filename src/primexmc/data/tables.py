@@ -131,6 +131,8 @@ def _text_column(table: Table, wanted: str) -> str | None:
 
 
 def _column(table: Table, wanted: str, setting: str) -> str:
+    if table.columns.count(wanted) > 1:
+        raise UserError(f'{table.place}: several columns are called "{wanted}"; rename all but the one that is meant.')
     if wanted in table.columns:
         return wanted
     if "target_ind" in table.columns:

@@ -101,6 +101,8 @@ def _add_matrix(builder: SplitBuilder, path: Path, num_labels: int, is_text: boo
     _check_labels(path, num_columns, num_labels)
     num_rows = 0
     for number, line in lines:
+        if num_rows == num_queries and not line.strip():  # a file may end with empty lines
+            continue
         builder.add_labels(number, *_row(path, number, line))
         num_rows += 1
     if num_rows != num_queries:
