@@ -26,7 +26,7 @@ def full_sort(h, z, top, filtered=None):
 @pytest.mark.parametrize("top", [1, 10, 53, 80])
 @pytest.mark.parametrize("with_filter", [False, True])
 def test_equals_a_full_sort(labels_per_block, top, with_filter, monkeypatch):
-    monkeypatch.setattr(exact, "QUERIES_PER_BLOCK", 8)
+    monkeypatch.setitem(exact.QUERIES_PER_BLOCK, "cpu", 8)
     rng = np.random.default_rng(top)
     h, z = rng.standard_normal((21, 6)).astype(np.float32), rng.standard_normal((53, 6)).astype(np.float32)
     filtered = csr_matrix(random_array((21, 53), density=0.3, rng=rng)) if with_filter else None
@@ -81,6 +81,18 @@ def test_gpu_finds_what_the_cpu_finds(dtype):
     z, h = z.to(dtype), h.to(dtype)
     filtered = csr_matrix((np.ones(1500), (np.arange(1500), np.arange(1500))), shape=(1500, 200_000))
     ids, scores = ExactIndex(z.cuda()).search(h.float(), 100, filtered)
-    expected_ids, expected_scores = ExactIndex(z.float()).search(h.float(), 100, filtered)
+    expected_ids, expected_scores = ExactIndex(z.float(), precision="fp32").search(h.float(), 100, filtered)
     np.testing.assert_allclose(scores, expected_scores, atol=2e-6)
     assert (ids == expected_ids).mean() > 0.999  # neighbours closer than fp32 may change places
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["auto", "bf16", "fp32"])
+def test_a_shortlist_on_the_gpu_finds_what_fp32_finds(precision):
+    rng = np.random.default_rng(4)
+    z = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((100_000, 64)).astype(np.float32)), dim=1)
+    h = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((300, 64)).astype(np.float32)), dim=1)
+    ids, scores = ExactIndex(z.cuda(), precision=precision).search(h, 100)
+    expected_ids, expected_scores = ExactIndex(z, precision="fp32").search(h, 100)
+    np.testing.assert_allclose(scores, expected_scores, atol=2e-6)
+    assert (ids == expected_ids).mean() > 0.999

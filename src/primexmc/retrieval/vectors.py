@@ -1,0 +1,45 @@
+"""Vectors that come in from outside, checked; and without some of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import UserError
+
+ROWS = 65_536  # looked at at once
+
+
+def checked_vectors(x_ND: Tensor, dim: int | None = None) -> Tensor:
+    """The same vectors without gradients, or a sentence on what is wrong with them."""
+    if x_ND.ndim != 2 or (dim is not None and x_ND.shape[1] != dim):
+        wanted = "vectors" if dim is None else f"vectors of {dim} dimensions"
+        raise UserError(f"expected a table of {wanted}, one a row, not one of shape {tuple(x_ND.shape)}.")
+    if not x_ND.is_floating_point():
+        raise UserError(f"expected vectors of floating-point numbers, not {x_ND.dtype}.")
+    for start in range(0, len(x_ND), ROWS):
+        # One sum a row costs a fraction of a look at every number: NaN and infinity survive it.
+        finite_N = x_ND[start : start + ROWS].float().sum(dim=1).isfinite()
+        if not bool(finite_N.all()):
+            row = start + int((~finite_N).nonzero()[0])
+            raise UserError(f"vector {row} holds NaN or infinity and cannot be searched.")
+    return x_ND.detach()
+
+
+def without_rows(x_ND: Tensor, rows: Any) -> Tensor:
+    """What is left, in order."""
+    return x_ND[torch.from_numpy(kept_rows(len(x_ND), rows)).to(x_ND.device)]
+
+
+def kept_rows(size: int, rows: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The ids that stay when some go."""
+    gone = np.atleast_1d(np.asarray(rows, dtype=np.int64))
+    if len(gone) and (gone.min() < 0 or gone.max() >= size):
+        wrong = gone[(gone < 0) | (gone >= size)][0]
+        raise UserError(f"there is no label {wrong} to remove: ids are 0 to {size - 1}.")
+    stays = np.ones(size, dtype=np.bool_)
+    stays[gone] = False
+    return np.flatnonzero(stays).astype(np.int64)
