@@ -9,6 +9,7 @@ from model.test_storage import NUM_LABELS, make_model
 from model.tiny import KINDS, batch_of, batch_of_rows, random_texts, save_hugging_face, static_encoder
 
 from primexmc.config import EncoderSettings
+from primexmc.model import packed_attention
 from primexmc.model.encode import autocast
 from primexmc.model.encoder import load_encoder
 from primexmc.model.model import PrimeModel
@@ -55,6 +56,44 @@ def test_texts_without_tokens_are_finite(encoder, bf16):
         if h.requires_grad:
             h.sum().backward()
     assert all(p.grad is None or torch.isfinite(p.grad).all() for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("name", ["short", "flash"])
+@pytest.mark.parametrize("head_dim", [32, 64])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_attention_kernels_as_fp32_on_the_cpu(name, head_dim, dtype):
+    device = torch.device(DEVICE)
+    assert packed_attention._works(name, head_dim, device, dtype), "it would be left out"
+    assert packed_attention.trial(name, head_dim, device, dtype) < (0.01 if dtype == torch.bfloat16 else 0.002)
+
+
+@pytest.mark.parametrize("name", ["short", "flash"])
+def test_attention_dropout_is_the_same_forward_and_backward(name):
+    """With equal scores the output is a mean of v with some left out; its gradient by v is the same numbers."""
+    lengths = np.array([3, 5, 64, 60, 1, 0, 9] * 50)
+    zeros = torch.zeros(int(lengths.sum()), 4, 32, device=DEVICE, dtype=torch.bfloat16)
+    ones = torch.ones_like(zeros, requires_grad=True)
+    torch.manual_seed(0)
+    kept = packed_attention.KERNELS[name](lengths, torch.device(DEVICE))(zeros, zeros, ones, 0.3)
+    kept.sum().backward()
+    assert kept.float().mean().item() == pytest.approx(1, abs=0.02) and kept.float().std() > 0.05
+    assert ones.grad.sum().item() == pytest.approx(kept.float().sum().item(), rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_packed_in_bf16_as_padded_in_fp32(kind, tmp_path):
+    """Heads of 32 dimensions, so that our own kernel takes part; values and the gradients of all weights."""
+    wide = {"dim": 64, "hidden_dim": 128} if kind == "distilbert" else {"hidden_size": 64, "intermediate_size": 128}
+    save_hugging_face(tmp_path, kind, **wide)
+    results = []
+    for packed, bf16 in (("auto", True), ("off", False)):
+        encoder = load_encoder(EncoderSettings(name=str(tmp_path), packed=packed, dropout=0.0)).train().to(DEVICE)
+        with autocast(torch.device(DEVICE), bf16):
+            h = encoder(batch_of(encoder, TEXTS[1:], DEVICE))
+        (h * torch.randn(h.shape, generator=torch.Generator().manual_seed(0)).to(DEVICE)).sum().backward()
+        results.append([h.detach(), *(parameter.grad for parameter in encoder.parameters())])
+    for found, expected in zip(*results, strict=True):
+        assert (found - expected).norm() <= 0.05 * expected.norm() + 1e-4
 
 
 def test_a_model_moves_between_devices(tmp_path):

@@ -41,4 +41,4 @@ def load_encoder(settings: EncoderSettings, directory: Path | None = None) -> Te
     from .transformer import TransformerEncoder
 
     source = str(directory) if directory is not None else settings.name
-    return TransformerEncoder.from_source(source, pooling=settings.pooling, dropout=settings.dropout)
+    return TransformerEncoder.from_source(source, settings.pooling, settings.dropout, settings.packed)
