@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .data.corpus import Corpus, Split
 from .data.example import example_path
 from .evaluation.baselines import popularity, tfidf_neighbours
 from .evaluation.evaluate import evaluate, score
 from .evaluation.report import Report, Sample, write_report
+from .evaluation.samples import sample_rows
 from .evaluation.table import format_table
 from .evaluation.zero_shot import zero_shot
 from .model.model import PrimeModel
@@ -23,7 +22,6 @@ from .training.train import train
 PRESET = "static-cpu"
 SHORT = {"training.epochs": 12, "training.validate_every": 3, "training.refit": False}  # for patience's sake
 NUM_SHOWN, NUM_IN_REPORT = 5, 12
-LONGEST_TEXT = 160
 Say = Callable[[str], None]
 
 
@@ -66,11 +64,8 @@ def baseline_results(model: PrimeModel, corpus: Corpus) -> dict[str, dict[str, A
 
 
 def sample_predictions(model: PrimeModel, queries: Split, num_samples: int, top: int = 5) -> list[Sample]:
-    """Short queries with several labels, taken at even distances: not picked by how well they went."""
-    num_labels_Q = np.diff(queries.positives.indptr)
-    several = np.flatnonzero(num_labels_Q >= 3).tolist()
-    readable = [row for row in several if 0 < len(queries.texts[row]) <= LONGEST_TEXT]
-    rows = [readable[at] for at in np.linspace(0, len(readable) - 1, min(num_samples, len(readable))).astype(int)]
+    """Not picked by how well they went."""
+    rows = sample_rows(queries, num_samples)
     texts = [queries.texts[row] for row in rows]
     filtered = None if queries.filtered is None else queries.filtered[rows]
     ids_QK, scores_QK = model.rank(texts, top, filtered)

@@ -14,6 +14,9 @@ Simple methods:    popularity, tfidf-neighbours, zero-shot (the encoder without 
 Other programs:    pecos-xrlinear-1, pecos-xrlinear-3, omikuji-parabel, omikuji-bonsai, bm25
                    (in a checkout of the repository, after `make peers`)
 
+Recipes:           field, loss-terms, pool, positive-sampling, free-vectors, components, margins, centroids, network,
+                   queries-per-label (the paper's tables and ablations), or a TOML file of your own
+
 Each result is a row of DIR/field.json as soon as it is there; rows that were made with the same settings on the same
 data are not made again, so a comparison that was stopped goes on where it was. Settings that you name hold for every
 method. docs/compare.md tells more.
@@ -21,12 +24,18 @@ method. docs/compare.md tells more.
 examples:
   primexmc compare my-data/ --methods prime,ngame,popularity --out results
   primexmc compare gutenberg --methods prime,prime-softmax --preset gutenberg --seeds 3 --out results
+  primexmc compare gutenberg --recipe loss-terms --seeds 2 --out results
+  primexmc compare gutenberg --methods prime,dexml --costs
   primexmc compare gutenberg --methods pecos-xrlinear-3,omikuji-bonsai,bm25 --out results"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a directory or file with a training and a test split")
-    parser.add_argument("--methods", metavar="A,B", required=True, help="names with commas between them; see below")
+    parser.add_argument("--methods", metavar="A,B", help="names (or TOML files) with commas between them; see below")
+    parser.add_argument(
+        "--recipe", metavar="NAME", help="an experiment: its methods, or those of it that --methods name"
+    )
+    parser.add_argument("--costs", action="store_true", help="only count what a training step of each costs")
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -43,19 +52,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..compare.compare import compare
+    from ..compare.compare import compare, costs
+    from ..compare.costs import costs_table
     from ..config import parse_overrides
+    from ..errors import UserError
 
+    if arguments.methods is None and arguments.recipe is None:
+        raise UserError("compare needs --methods or --recipe; `primexmc compare --help` lists both.")
+    methods = None if arguments.methods is None else _names(arguments.methods)
+    shared = {
+        "recipe": arguments.recipe,
+        "preset": arguments.preset,
+        "config": arguments.config,
+        "settings": parse_overrides(arguments.set),
+    }
+    if arguments.costs:
+        print(costs_table(costs(arguments.data, methods, **shared)))
+        return 0
     compare(
         arguments.data,
-        _names(arguments.methods),
+        methods,
         out=arguments.out,
         modes=_names(arguments.modes),
         seeds=arguments.seeds,
-        preset=arguments.preset,
-        config=arguments.config,
-        settings=parse_overrides(arguments.set),
         quiet=arguments.quiet,
+        **shared,
     )
     return 0
 

@@ -11,11 +11,14 @@ from typing import Any
 
 from ..config import Settings
 from ..data.corpus import Corpus
+from .claim import claimed
+from .details import write_details
 from .field import Field, Row
 from .provenance import commit, row_command, row_key
 from .task import Method, Outcome, Plan, Task
 
 MEASURES = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5", "R@10", "R@100")
+BY_BUCKET = "R@10"
 RUNNING = ".running"
 Say = Callable[[str], None]
 
@@ -55,7 +58,10 @@ class Comparison:
         for job in jobs:
             if self._missing(job):
                 job.method.check(job.task)
-        return [row for job in jobs for row in self._rows(job)]
+        elsewhere = [job for job in jobs if not self._make(job, wait=False)]
+        for job in elsewhere:
+            self._make(job, wait=True)
+        return [row for job in jobs for key in job.keys.values() if (row := self.field.find(key)) is not None]
 
     def _job(self, method: Method, modes: Sequence[str], seed: int) -> Job:
         task = Task(
@@ -76,18 +82,26 @@ class Comparison:
     def _missing(self, job: Job) -> list[str]:
         return [mode for mode, key in job.keys.items() if self.field.find(key) is None]
 
-    def _rows(self, job: Job) -> list[Row]:
-        """From field.json where they are all there, else measured and written."""
-        name, missing = f"{job.method.name}, seed {job.task.seed}", self._missing(job)
-        if missing:
-            self.say(f"{name}:")
-            outcome = job.method.run(job.task, missing)
-            for mode in missing:
-                self.field.add(self._row(job, mode, outcome))
-            _clear(job.task.place)
-        else:
+    def _make(self, job: Job, *, wait: bool) -> bool:
+        """Measures and writes the rows that are missing; False where another process is at it."""
+        name = f"{job.method.name}, seed {job.task.seed}"
+        if not self._missing(job):
             self.say(f"{name}: is in {self.field.path} already.")
-        return [row for key in job.keys.values() if (row := self.field.find(key)) is not None]
+            return True
+        with claimed(job.task.place, wait=wait) as ours:
+            if not ours:
+                self.say(f"{name}: another process is at it.")
+                return False
+            missing = self._missing(job)
+            if missing:
+                self.say(f"{name}:")
+                outcome = job.method.run(job.task, missing)
+                for mode in missing:
+                    details = {"curve": list(outcome.curve), "samples": list(outcome.samples.get(mode, ()))}
+                    write_details(self.field.directory, job.keys[mode], details)
+                    self.field.add(self._row(job, mode, outcome))
+                shutil.rmtree(job.task.place, ignore_errors=True)
+        return True
 
     def _row(self, job: Job, mode: str, outcome: Outcome) -> Row:
         scores = outcome.scores[mode]
@@ -101,6 +115,9 @@ class Comparison:
             "filtered": self.corpus.split("test").filtered is not None,
             "chosen_on": outcome.chosen_on,
             **{name: round(scores[name], 3) for name in MEASURES if name in scores},
+            **{
+                f"{BY_BUCKET} {name}": round(bucket[BY_BUCKET], 3) for name, bucket in scores.get("buckets", {}).items()
+            },
             "train_s": round(outcome.train_s, 1),
             **outcome.more,
             "commit": commit(),
@@ -108,10 +125,3 @@ class Comparison:
             "settings": dict(job.plan.settings),
             "key": job.keys[mode],
         }
-
-
-def _clear(place: Path) -> None:
-    """What a method kept while it ran; and the directory above when it was the last."""
-    shutil.rmtree(place, ignore_errors=True)
-    if place.parent.is_dir() and not any(place.parent.iterdir()):
-        place.parent.rmdir()

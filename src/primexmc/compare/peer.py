@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import UserError
 from ..evaluation.evaluate import score
 from . import peer_files
+from .measure import samples_from
 from .task import NO_MODE, Outcome, Plan, Task
 
 SCRIPTS, ENVIRONMENTS = Path("benchmarks") / "peers", Path(".peers")
@@ -65,11 +66,11 @@ class Peer:
         )
         self._call(task)
         candidates, answer = peer_files.read_answer(task.place, corpus, self.name)
-        scores = score(
-            peer_files.without_filtered(candidates, queries, top), queries, corpus.split("train"), task.settings.data
-        )
+        pred_ids = peer_files.without_filtered(candidates, queries, top)
+        scores = score(pred_ids, queries, corpus.split("train"), task.settings.data)
         more = {"predict_s": round(answer["predict_s"], 1), "peer": answer["version"], "device": "cpu"}
-        return Outcome(scores={NO_MODE: scores}, train_s=features_s + answer["train_s"], more=more)
+        samples = {NO_MODE: samples_from(pred_ids, corpus)}
+        return Outcome(scores={NO_MODE: scores}, train_s=features_s + answer["train_s"], more=more, samples=samples)
 
     def _call(self, task: Task) -> None:
         python, script = self._commands(task)

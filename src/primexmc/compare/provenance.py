@@ -31,9 +31,12 @@ def commit() -> str:
     return __version__ if not revision else revision + ("+" if changed else "")
 
 
-def retold(data: str, preset: str | None, config: str | Path | None, settings: Mapping[str, Any]) -> list[str]:
+def retold(
+    data: str, recipe: str | None, preset: str | None, config: str | Path | None, settings: Mapping[str, Any]
+) -> list[str]:
     """The command line of a comparison without its methods and seeds."""
     words = ["primexmc", "compare", data]
+    words += ["--recipe", recipe] if recipe else []
     words += ["--preset", preset] if preset else []
     words += ["--config", str(config)] if config else []
     for key, value in flatten(settings):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Settings, flatten
+from ..data.corpus import Corpus
 from ..evaluation.evaluate import evaluate
 from ..model.description import DESCRIPTION
 from ..model.encode import pick_device
@@ -22,6 +23,8 @@ from ..training.place import FOLDER
 from ..training.resolve import resolve
 from ..training.saver import Interrupted
 from ..training.train import train
+from .costs import step_costs
+from .measure import costs_of, forget_peak, learning_curve, samples_of, training_log
 from .task import Outcome, Plan, Task
 
 FREE = {"training.device", "training.threads", "training.checkpoint_every_s"}  # the same numbers whatever they are
@@ -54,21 +57,33 @@ class Recipe:
         pick_device(self.settings(task).training.device)
 
     def run(self, task: Task, modes: Sequence[str]) -> Outcome:
+        forget_peak()
         model = self._trained(task)
         validated = bool(model.facts["validation"])
         return Outcome(
             scores={"theta": evaluate(model, task.corpus)},
             train_s=model.facts["train_s"],
             chosen_on="validation" if validated else "rule",
-            more={"epochs": model.facts["epochs"], "device": model.device.type},
+            more={
+                "epochs": model.facts["epochs"],
+                "device": model.device.type,
+                **costs_of(model, task.place, task.corpus),
+                **step_costs(task.corpus, model.settings),
+            },
+            curve=learning_curve(training_log(task.place)),
+            samples={"theta": samples_of(model, task.corpus)},
         )
 
     def settings(self, task: Task) -> Settings:
         """All of them, derived ones included."""
-        values = {**self.values, **task.values}
-        settings, _ = resolve(task.corpus, task.preset, None, values)
+        settings = self.resolved(task.corpus, task.preset, task.values)
+        return settings.with_values({"training.seed": task.seed}, f"method {self.name}")
+
+    def resolved(self, corpus: Corpus, preset: str | None, values: Mapping[str, Any]) -> Settings:
+        """Where `values` are what the user names."""
+        settings, _ = resolve(corpus, preset, None, {**self.values, **values})
         scaled = {key: _scaled(settings, key, factor) for key, factor in self.times.items()}
-        return settings.with_values({**scaled, "training.seed": task.seed}, f"method {self.name}")
+        return settings.with_values(scaled, f"method {self.name}")
 
     def _trained(self, task: Task) -> PrimeModel:
         """Continues what a stopped call has left."""

@@ -12,6 +12,7 @@ from ..evaluation.baselines import popularity, tfidf_neighbours
 from ..evaluation.evaluate import score
 from ..evaluation.hits import IntArray
 from ..evaluation.zero_shot import zero_shot
+from .measure import samples_from
 from .task import NO_MODE, Outcome, Plan, Task
 
 
@@ -42,7 +43,8 @@ class SimpleMethod:
         seconds = time.perf_counter() - started
         corpus = task.corpus
         scores = score(pred_ids, corpus.split("test"), corpus.split("train"), task.settings.data)
-        return Outcome(scores={NO_MODE: scores}, train_s=0.0, more={"predict_s": round(seconds, 1)})
+        samples = {NO_MODE: samples_from(pred_ids, corpus)}
+        return Outcome(scores={NO_MODE: scores}, train_s=0.0, more={"predict_s": round(seconds, 1)}, samples=samples)
 
 
 def _popularity(task: Task) -> IntArray:

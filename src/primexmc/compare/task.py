@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ..config import Settings
 from ..data.corpus import Corpus
+from ..evaluation.samples import SampledAnswer
 
 MODES = ("theta", "W", "theta+W", "memory", "W+memory", "all")
 NO_MODE = "-"
@@ -55,6 +56,8 @@ class Outcome:
     train_s: float
     chosen_on: str = "rule"
     more: Mapping[str, Any] = field(default_factory=dict)
+    curve: Sequence[Mapping[str, Any]] = ()  # validation while it trained
+    samples: Mapping[str, Sequence[SampledAnswer]] = field(default_factory=dict)  # by mode, for the report
 
 
 class Method(Protocol):

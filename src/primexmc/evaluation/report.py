@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypedDict
 
 from .buckets import BUCKETS
 from .line_chart import line_chart
+from .page import bars, cell, figure, page, section, table
 
 COLUMNS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@10", "R@100")
 BUCKET_METRIC = "R@10"
@@ -56,30 +56,14 @@ def write_report(path: Path, report: Report) -> None:
 
 def render_report(report: Report) -> str:
     """The page as HTML."""
-    style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>{escape(report["title"])}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{_header(report)}
-{_results(report["results"])}
-{_buckets(report["results"])}
-{_learning(report["log"])}
-{_samples(report["samples"])}
-<footer>Written by primexmc. All metrics in percent.</footer>
-</main>
-</body>
-</html>
-"""
+    parts = [
+        _header(report),
+        _results(report["results"]),
+        _buckets(report["results"]),
+        _learning(report["log"]),
+        _samples(report["samples"]),
+    ]
+    return page(report["title"], parts)
 
 
 def _header(report: Report) -> str:
@@ -109,29 +93,11 @@ def _results(results: Mapping[str, Mapping[str, Any]]) -> str:
     if not columns:
         return ""
     best = {name: max(scores.get(name, 0.0) for scores in results.values()) for name in columns}
-    head = "".join(f"<th scope='col'>{name}</th>" for name in columns)
-    rows = "".join(
-        f"<tr{_ours(number)}><th scope='row'>{escape(method)}</th>"
-        + "".join(_cell(scores.get(name), best[name]) for name in columns)
-        + "</tr>"
-        for number, (method, scores) in enumerate(results.items())
-    )
+    rows = {method: [cell(scores.get(name), best[name]) for name in columns] for method, scores in results.items()}
     meanings = "".join(f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in MEANINGS.items())
-    return f"""<section aria-labelledby="results"><h2 id="results">Results on the test part</h2>
-<div class="scroll" role="region" aria-labelledby="results" tabindex="0"><table class="wide">
-<thead><tr><th scope="col">Method</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>
-<details><summary>What the columns mean</summary><dl>{meanings}</dl></details></section>"""
-
-
-def _cell(value: float | None, best: float) -> str:
-    if value is None:
-        return "<td>–</td>"
-    shown = f"{value:.1f}"
-    return f"<td class='best'>{shown}</td>" if shown == f"{best:.1f}" and best > 0 else f"<td>{shown}</td>"
-
-
-def _ours(number: int) -> str:
-    return " class='ours'" if number == 0 else ""
+    shown = table("Results on the test part", ["Method", *columns], rows, list(results)[:1])
+    meaning = f"<details><summary>What the columns mean</summary><dl>{meanings}</dl></details>"
+    return section("results", "Results on the test part", shown + meaning)
 
 
 def _buckets(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -146,18 +112,10 @@ def _buckets(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _bucket(name: str, methods: Mapping[str, Mapping[str, Any]]) -> str:
-    bars = "".join(
-        f"<li{_ours(number)}>{_bar(method, scores.get(BUCKET_METRIC, 0.0))}</li>"
-        for number, (method, scores) in enumerate(methods.items())
-    )
+    values = [(method, float(scores.get(BUCKET_METRIC, 0.0))) for method, scores in methods.items()]
     num_labels = next(iter(methods.values()))["labels"]
     title = f"{name.capitalize()} <span class='quiet'>{num_labels:,} labels</span>"
-    return f"<div><h3>{title}</h3><ul class='bars'>{bars}</ul></div>"
-
-
-def _bar(name: str, percent: float) -> str:
-    fill = f"<span class='track'><span class='fill' style='width:{percent:.1f}%'></span></span>"
-    return f"<span>{escape(name)}</span><span class='value'>{percent:.1f}</span>{fill}"
+    return f"<div><h3>{title}</h3>{bars(values, list(methods)[:1])}</div>"
 
 
 def _learning(log: Sequence[Mapping[str, Any]]) -> str:
@@ -168,11 +126,8 @@ def _learning(log: Sequence[Mapping[str, Any]]) -> str:
         ("Validation, in percent", line_chart("Validation in percent", quality, x_name="epoch")),
         ("Loss in training", line_chart("Loss in training", loss, x_name="epoch", from_zero=True)),
     ]
-    figures = "".join(f"<figure><figcaption>{name}</figcaption>{svg}</figure>" for name, svg in charts if svg)
-    if not figures:
-        return ""
-    heading = '<h2 id="learning">Learning</h2>'
-    return f'<section aria-labelledby="learning">{heading}<div class="pair">{figures}</div></section>'
+    figures = "".join(figure(name, svg) for name, svg in charts)
+    return section("learning", "Learning", f'<div class="pair">{figures}</div>' if figures else "")
 
 
 def _points(

@@ -1,0 +1,221 @@
+"""report.html beside field.json: all rows of a directory, data set by data set, and each recipe with its chart."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..data.frequency import BUCKETS
+from ..evaluation.line_chart import COLOURS, line_chart
+from ..evaluation.page import bars, cell, figure, page, section, table
+from .details import DETAILS, read_details
+from .entries import Entry, entries_of
+from .experiment import Experiment
+from .field import Field
+
+REPORT = "report.html"
+RESULTS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@10", "R@100")
+COSTS = {
+    "train_s": "training, s",
+    "epochs": "epochs",
+    "peak_gib": "peak, GiB",
+    "model_mb": "model, MB",
+    "predict_ms": "a query, ms",
+    "queries_a_step": "queries",
+    "labels_a_step": "labels",
+    "texts_a_step": "texts encoded",
+    "products_a_step": "products, million",
+}
+MEANING = """<p class="quiet">Training includes choosing on validation and training again where the preset says so.
+Peak: of the GPU's memory, on a CPU of the process. A query: one text alone, median. Queries, labels, texts encoded and
+inner products: of the first training step, counted from the settings.</p>"""
+MILLIONS = {"products_a_step"}
+MOST_SIDE_BY_SIDE = 6
+
+
+def write_comparison_report(directory: Path) -> None:
+    """From field.json and the details beside it, as they are now."""
+    entries = entries_of(Field(directory).rows())
+    recipes = [read_details(directory, file.stem) for file in sorted((directory / DETAILS).glob("recipe-*.json"))]
+    names = list(dict.fromkeys(entry.data for entry in entries))
+    parts = [f"<header><h1>Methods side by side</h1>{_lede(entries, names)}</header>"]
+    for number, data in enumerate(names):
+        here = [entry for entry in entries if entry.data == data]
+        parts.append(section(f"data-{number}", data, _data_set(directory, here, recipes, f"d{number}")))
+    (directory / REPORT).write_text(page("Methods side by side", parts), encoding="utf-8")
+
+
+def drawn(experiment: Experiment) -> dict[str, Any]:
+    """What the report needs to know of a recipe."""
+    return {
+        "title": experiment.title,
+        "methods": [method.name for method in experiment.methods],
+        "lines": dict(experiment.lines),
+        "chart": dict(experiment.chart),
+    }
+
+
+def _lede(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    said = []
+    for data in names:
+        best = max((entry for entry in entries if entry.data == data), key=lambda entry: entry.mean("P@1") or 0.0)
+        said.append(
+            f"{data}: {best.name} names the right label first for {best.mean('P@1') or 0.0:.1f} % of test queries"
+        )
+    return f"<p class='lede'>{escape('. '.join(said))}.</p>" if said else ""
+
+
+def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mapping[str, Any]], ident: str) -> str:
+    """The recipes one by one, then the methods that are in none."""
+    parts, seen = [], set[str]()
+    for number, recipe in enumerate(recipes):
+        inside = [entry for entry in entries if entry.method in recipe.get("methods", ())]
+        if inside:
+            seen |= {entry.method for entry in inside}
+            content = _recipe_chart(directory, inside, recipe) + _tables(
+                directory, inside, f"{ident}-{number}", learning=False
+            )
+            parts.append(section(f"{ident}-{number}", recipe["title"], content, level=3))
+    rest = [entry for entry in entries if entry.method not in seen]
+    return "\n".join([_tables(directory, rest, ident), *parts])
+
+
+def _tables(directory: Path, entries: Sequence[Entry], ident: str, *, learning: bool = True) -> str:
+    if not entries:
+        return ""
+    return "\n".join(
+        [
+            _results(entries),
+            section(f"{ident}-learning", "Learning", _learning(directory, entries) if learning else "", level=3),
+            section(f"{ident}-rare", "Frequent and rare labels", _buckets(entries), level=3),
+            section(f"{ident}-costs", "What it costs", _costs(entries), level=3),
+            section(f"{ident}-samples", "Predictions", _samples(directory, entries), level=3),
+        ]
+    )
+
+
+def _results(entries: Sequence[Entry]) -> str:
+    columns = [name for name in RESULTS if any(entry.mean(name) is not None for entry in entries)]
+    best = {name: max(entry.mean(name) or 0.0 for entry in entries) for name in columns}
+    rows = {entry.name: [_spread_cell(entry, name, best[name]) for name in columns] for entry in entries}
+    return table("Results on the test part", ["Method", *columns], rows)
+
+
+def _spread_cell(entry: Entry, name: str, best: float) -> str:
+    shown, values = cell(entry.mean(name), best), entry.values(name)
+    if len(values) < 2:
+        return shown
+    return shown.replace("</td>", f" <span class='quiet'>±{statistics.stdev(values):.1f}</span></td>")
+
+
+def _learning(directory: Path, entries: Sequence[Entry]) -> str:
+    """Of one seed each."""
+    charts = []
+    for x, x_name in (("seconds", "seconds of training"), ("epoch", "epoch")):
+        lines = {entry.name: _curve(directory, entry, x, "P@1") for entry in entries}
+        shown = dict([(name, points) for name, points in lines.items() if points][:COLOURS])
+        charts.append(figure(f"P@1 on validation, by {x_name}", line_chart("P@1 on validation", shown, x_name=x_name)))
+    return f'<div class="pair">{"".join(charts)}</div>' if any(charts) else ""
+
+
+def _curve(directory: Path, entry: Entry, x: str, y: str) -> list[tuple[float, float]]:
+    curve = read_details(directory, str(entry.rows[0].get("key"))).get("curve", [])
+    return [(float(point[x]), float(point[y])) for point in curve if x in point and y in point]
+
+
+def _buckets(entries: Sequence[Entry]) -> str:
+    """The bars of the first is coloured: it is what the others are compared with."""
+    figures = ""
+    for bucket in BUCKETS:
+        values = [(entry.name, value) for entry in entries if (value := entry.mean(f"R@10 {bucket}")) is not None]
+        if values:
+            figures += f"<div><h4>{bucket.capitalize()}</h4>{bars(values, [entries[0].name])}</div>"
+    if not figures:
+        return ""
+    return f"""<p class="quiet">R@10 of labels in three groups by how often they were trained, each with a third of all
+training pairs.</p><div class="trio">{figures}</div>"""
+
+
+def _costs(entries: Sequence[Entry]) -> str:
+    columns = [name for name in COSTS if any(entry.mean(name) for entry in entries)]
+    if not columns:
+        return ""
+    rows = {entry.name: [f"<td>{_amount(name, entry.mean(name))}</td>" for name in columns] for entry in entries}
+    return table("What it costs", ["Method", *(COSTS[name] for name in columns)], rows) + MEANING
+
+
+def _amount(name: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    value = value / 1e6 if name in MILLIONS else value
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+
+
+def _samples(directory: Path, entries: Sequence[Entry]) -> str:
+    """As in the paper's first table: a query, what it should get, and what each method says."""
+    answers: dict[str, dict[str, Any]] = {}
+    for entry in entries[:MOST_SIDE_BY_SIDE]:
+        for sample in read_details(directory, str(entry.rows[0].get("key"))).get("samples", []):
+            answers.setdefault(sample["text"], {})[entry.name] = sample
+    items = "".join(_side_by_side(text, methods) for text, methods in answers.items())
+    if not items:
+        return ""
+    return f"""<p class="quiet">Test queries taken at even distances, with the best labels of each method;
+<span aria-hidden="true">✓</span> marks those that the data calls right.</p><ul class="sided">{items}</ul>"""
+
+
+def _side_by_side(text: str, methods: Mapping[str, Any]) -> str:
+    first = next(iter(methods.values()))
+    right = [label for label, is_right in first["predictions"] if is_right] + first["missed"]
+    wanted = f"<p class='quiet'>In the data: {escape('; '.join(sorted(right)))}</p>"
+    columns = "".join(
+        f"<div><h4>{escape(name)}</h4><ol>{''.join(_named(*pair) for pair in sample['predictions'])}</ol></div>"
+        for name, sample in methods.items()
+    )
+    return f"<li><blockquote>{escape(text)}</blockquote>{wanted}<div class='answers'>{columns}</div></li>"
+
+
+def _named(label: str, is_right: bool) -> str:
+    if not is_right:
+        return f"<li><span></span><span>{escape(label)}</span></li>"
+    said = "<span class='said'> (right)</span>"
+    return f"<li class='right'><span aria-hidden='true'>✓</span><span>{escape(label)}{said}</span></li>"
+
+
+def _recipe_chart(directory: Path, entries: Sequence[Entry], recipe: Mapping[str, Any]) -> str:
+    """`x` is "epoch", "seconds", a setting, or a column of the rows; a line for each of `lines`, or for each of `y`."""
+    chart = recipe.get("chart", {})
+    if not chart:
+        return ""
+    x, measures = str(chart["x"]), list(chart.get("y", ["P@1"]))
+    figures = []
+    for measure in measures:
+        if x in ("epoch", "seconds"):
+            lines = {entry.name: _curve(directory, entry, x, measure) for entry in entries}
+            caption = f"{measure} on validation"
+        else:
+            lines, caption = _points(entries, recipe.get("lines", {}), x, measure), f"{measure} on the test part"
+        shown = dict([(name, points) for name, points in lines.items() if points][:COLOURS])
+        svg = line_chart(caption, shown, x_name=_plain(x), log_x=bool(chart.get("log", False)))
+        figures.append(figure(caption, svg))
+    return f'<div class="pair">{"".join(figures)}</div>' if any(figures) else ""
+
+
+def _points(
+    entries: Sequence[Entry], line_of: Mapping[str, str], x: str, measure: str
+) -> dict[str, list[tuple[float, float]]]:
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for entry in entries:
+        row = entry.rows[0]
+        where, value = row.get(x, row.get("settings", {}).get(x)), entry.mean(measure)
+        if isinstance(where, (int, float)) and value is not None:
+            lines.setdefault(line_of.get(entry.method, entry.method), []).append((float(where), value))
+    return lines
+
+
+def _plain(x: str) -> str:
+    """A setting or column in words."""
+    return COSTS.get(x, x.rpartition(".")[2].replace("_", " ")) + (" a step" if x.endswith("_a_step") else "")
