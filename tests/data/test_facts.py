@@ -33,7 +33,7 @@ def corpus() -> Corpus:
 def test_counts(corpus: Corpus) -> None:
     facts = data_facts(corpus)
     json.dumps(facts)
-    assert facts["labels"] == {"count": 5, "without_text": 1, "sharing_a_name": 1}
+    assert facts["labels"] == {"count": 5, "without_text": 1, "sharing_a_name": 2}
     train = facts["splits"]["train"]
     assert (train["queries"], train["pairs"], train["filter_pairs"]) == (5, 6, 0)
     assert train["labels_per_query"] == {"mean": 1.2, "median": 1.0, "most": 2}
@@ -92,7 +92,7 @@ def test_lengths_in_tokens(corpus: Corpus, tokenizer: Tokenizer) -> None:
 
 def test_as_lines(corpus: Corpus, tokenizer: Tokenizer) -> None:
     lines = fact_lines(data_facts(corpus, tokenizer))
-    assert lines[0] == "made up: 5 labels, 1 without text, 1 sharing a name"
+    assert lines[0] == "made up: 5 labels, 1 without text, 2 sharing a name"
     assert lines[1] == "train: 5 queries, 6 pairs"
     assert "test texts that are also in train: 1 (50.0%)" in lines
     assert all("\n" not in line and len(line) < 200 for line in lines)

@@ -264,6 +264,13 @@ def test_how_not_to_ask():
         make_model().predict("red boat")
     with pytest.raises(UserError, match="at least 1"):
         make_model().predict(["red boat"], top=0)
+    with pytest.raises(UserError, match=r"texts\[1\] is None; expected a text"):
+        make_model().predict(["red boat", None])
+
+
+def test_half_a_surrogate_pair_is_a_question_mark():
+    model = make_model()
+    assert np.array_equal(model.encode(["red \ud83d boat"]), model.encode(["red ? boat"]))
 
 
 def test_query_prefix_and_cut_are_the_settings():

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from ..config import DataSettings
 from .corpus import Corpus, Split
 from .frequency import BUCKETS, frequency_buckets
-from .overlaps import num_duplicates, num_seen, share_naming_a_label, share_of_reverse_pairs
+from .overlaps import num_duplicates, num_seen, num_sharing, share_naming_a_label, share_of_reverse_pairs
 from .texts import Texts
 
 _SAMPLE = 2000
@@ -29,7 +29,7 @@ def data_facts(
         "labels": {
             "count": len(corpus.labels),
             "without_text": _num_empty(corpus.labels.texts),
-            "sharing_a_name": num_duplicates(corpus.labels.names),
+            "sharing_a_name": num_sharing(corpus.labels.names),
         },
         "splits": {name: _split_facts(split, corpus) for name, split in splits.items()},
     }

@@ -21,6 +21,13 @@ def num_duplicates(texts: Sequence[str]) -> int:
     return len(hashes) - len(np.unique(hashes))
 
 
+def num_sharing(texts: Sequence[str]) -> int:
+    """How many texts, empty ones aside, another one equals: three alike are three."""
+    hashes = text_hashes(texts)[Texts.of(texts).num_bytes > 0]
+    count = np.unique(hashes, return_counts=True)[1]
+    return int(count[count > 1].sum())
+
+
 def num_seen(texts: Sequence[str], earlier: Sequence[str]) -> int:
     """How many texts, empty ones aside, stand among the earlier ones too."""
     filled = Texts.of(texts).num_bytes > 0

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..data.cutter import Cutter
+from ..data.texts import Texts
 from ..data.tokens import RaggedTokens
 from ..errors import UserError
 from .encoder import TextEncoder
@@ -48,7 +49,10 @@ class TextReader:
 
     def encode(self, texts: Sequence[str], device: torch.device, *, bf16: bool) -> Tensor:
         """Un-normalised h_ND."""
-        rows = self.cutter.encode([self.prefix + text for text in texts])
+        for row, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise UserError(f"texts[{row}] is {text!r}; expected a text.")
+        rows = self.cutter.encode([self.prefix + text for text in Texts.of(texts)])
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         ids = np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(offsets[-1]))
