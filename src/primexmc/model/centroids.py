@@ -18,16 +18,19 @@ PAIRS_PER_STEP = 1 << 17
 
 @dataclass(frozen=True)
 class Centroids:
-    """`c_LD`, and which labels have one: a label without training queries has none."""
+    """`c_LD`, and of how many queries each is the mean: a label without training queries has none."""
 
     c_LD: Tensor
-    has_L: Tensor
+    count_L: Tensor  # exact where the means are; of moving averages it tells only which there are
+
+    @property
+    def has_L(self) -> Tensor:
+        return self.count_L > 0
 
     @classmethod
     def empty(cls, num_labels: int, dim: int, device: torch.device) -> Centroids:
-        return cls(
-            torch.zeros(num_labels, dim, device=device), torch.zeros(num_labels, dtype=torch.bool, device=device)
-        )
+        count_L = torch.zeros(num_labels, dtype=torch.int64, device=device)
+        return cls(torch.zeros(num_labels, dim, device=device), count_L)
 
     def set_to_mean(self, blocks: Iterable[Tensor], positives: csr_matrix) -> None:
         """Exact means, in place. The blocks hold the rows of h_ND (normalised) in the order of the matrix's rows."""
@@ -40,12 +43,12 @@ class Centroids:
             start += len(h_BD)
         count_L = torch.from_numpy(np.bincount(positives.indices, minlength=positives.shape[1])).to(self.c_LD.device)
         self.c_LD.div_(count_L.clamp(min=1)[:, None])
-        self.has_L.copy_(count_L > 0)
+        self.count_L.copy_(count_L)
 
     def move(self, labels_M: Tensor, mean_MD: Tensor, decay: float) -> None:
         """The moving average: `c <- decay c + (1 - decay) mean` for labels that each occur once."""
         self.c_LD.index_copy_(0, labels_M, decay * self.c_LD[labels_M] + (1 - decay) * mean_MD)
-        self.has_L.index_fill_(0, labels_M, True)  # assigning True by index would make the CPU wait for the GPU
+        self.count_L.index_fill_(0, labels_M, 1)  # assigning 1 by index would make the CPU wait for the GPU
 
 
 def _pairs(positives: csr_matrix, start: int, stop: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -6,7 +6,7 @@ Shapes: Q queries, L labels, K answers a query, D dimensions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,17 +51,22 @@ class PrimeModel:
     label_counts_L: IdArray  # training queries of each label, for propensities
     num_train_queries: int
     network: PrimeNetwork
-    prototypes_LD: Tensor  # normalised
+    prototypes_LD: Tensor  # of length 1, those of added labels shorter
     centroids: Centroids  # that went into the prototypes
     memory: Memory | None = None  # of the training queries
+    trained_L: Tensor | None = None  # which labels were trained and not added later; None: all of them
     calibration: Calibration | None = None  # from scores to probabilities
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
     def __post_init__(self) -> None:
         self.network.eval().requires_grad_(False)
-        self._index = ExactIndex(self.prototypes_LD)
         settings = self.settings
         self._reader = TextReader(self.network.encoder, settings.data.query_tokens, settings.encoder.query_prefix)
+        self.labels_changed()
+
+    def labels_changed(self) -> None:
+        """What is made of labels and prototypes is made again."""
+        self._index = ExactIndex(self.prototypes_LD)
 
     @property
     def device(self) -> torch.device:
@@ -124,6 +129,41 @@ class PrimeModel:
         digest = hashlib.blake2b(as_float32(self.prototypes_LD[::every]).tobytes(), digest_size=16)
         digest.update(f"{len(self.labels)} {self.settings}".encode())
         return digest.hexdigest()
+
+    def add_labels(
+        self,
+        texts: Sequence[str],
+        uids: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        queries: Sequence[Sequence[str]] | None = None,
+    ) -> list[str]:
+        """New labels, to be predicted at once, without training; returns their uids.
+
+        A prototype is made of the label's text, a free vector of its neighbours and, where `queries` holds some
+        example queries for each label, their centroid. Uids and names are the texts unless they are given. Ids are
+        rows: those of the new labels follow the others'. The old labels keep their scores.
+        """
+        from .label_changes import add_labels
+
+        return add_labels(self, texts, uids, names, queries)
+
+    def remove_labels(self, uids: Iterable[str]) -> None:
+        """These labels are gone. Ids are rows: the labels behind them move up; uids stay what they are."""
+        from .label_changes import remove_labels
+
+        remove_labels(self, uids)
+
+    def rename_labels(self, texts: Mapping[str, str], names: Mapping[str, str] | None = None) -> None:
+        """New texts by uid, which are the names, too, unless `names` has others; the prototypes follow."""
+        from .label_changes import rename_labels
+
+        rename_labels(self, texts, names)
+
+    def update_labels(self, queries: Mapping[str, Sequence[str]]) -> None:
+        """More example queries by uid: each centroid becomes the mean of its old queries and these."""
+        from .label_changes import update_labels
+
+        update_labels(self, queries)
 
     def save(self, path: str | Path) -> None:
         """Writes the model directory; an old one at that place is replaced only when the new one is complete."""

@@ -22,7 +22,7 @@ from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
 from .memory import Memory
-from .model import PrimeModel
+from .model import IdArray, PrimeModel
 from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
@@ -73,18 +73,26 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         num_train_queries=description["num_train_queries"],
         network=network.to(device),
         prototypes_LD=per_label["prototypes"],
-        centroids=Centroids(per_label["centroids"], per_label["has_centroid"]),
+        centroids=_centroids(per_label, label_counts_L),
         memory=_read_memory(path / MEMORY, len(labels)),
         calibration=_read_calibration(description, path / DESCRIPTION),
+        trained_L=per_label.get("trained"),
         facts=description["facts"],
     )
+
+
+def _centroids(per_label: dict[str, Tensor], label_counts_L: IdArray) -> Centroids:
+    """Models of before kept no counts of their own: the training queries' are nearly these."""
+    has_L = per_label["has_centroid"]
+    about_L = torch.from_numpy(label_counts_L).to(has_L.device).clamp(min=1) * has_L
+    return Centroids(per_label["centroids"], per_label.get("centroid_counts", about_L))
 
 
 def _read_network(file: Path, encoder: TextEncoder, settings: PrototypeSettings) -> PrimeNetwork:
     """All that is learned; the encoder has been read already."""
     tensors = _read_tensors(file)
     try:
-        network = PrimeNetwork(encoder, settings, tensors["free_vector_of_L"])
+        network = PrimeNetwork(encoder, settings, tensors["free_vector_of_L"], len(tensors["free_vectors_FD"]))
         missing = network.load_state_dict(tensors, strict=False)
         fits = not missing.unexpected_keys and all(name.startswith("encoder.") for name in missing.missing_keys)
     except (KeyError, RuntimeError):  # a tensor is not there, or of another shape
@@ -122,6 +130,9 @@ def _network_tensors(model: PrimeModel) -> dict[str, Tensor]:
 def _label_tensors(model: PrimeModel) -> dict[str, Tensor]:
     centroids = model.centroids
     tensors = {"prototypes": model.prototypes_LD, "centroids": centroids.c_LD, "has_centroid": centroids.has_L}
+    tensors["centroid_counts"] = centroids.count_L.long()
+    if model.trained_L is not None:
+        tensors["trained"] = model.trained_L
     return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
 
 
@@ -141,7 +152,7 @@ def _write_labels(model: PrimeModel, file: Path) -> None:
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _read_labels(file: Path) -> tuple[Labels, np.ndarray[Any, np.dtype[np.int64]]]:
+def _read_labels(file: Path) -> tuple[Labels, IdArray]:
     try:
         rows = list(_rows(file))
         labels = Labels([row["uid"] for row in rows], [row["name"] for row in rows], [row["text"] for row in rows])

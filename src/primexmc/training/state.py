@@ -85,7 +85,7 @@ class TrainingState:
         self.best = Best(numbers["best_score"], numbers["best_epoch"], numbers["best_scores"], _below(tensors, "best."))
         self._restore_optimiser(_below(tensors, "optimiser."))
         self.centroids.c_LD.copy_(tensors["centroids"])
-        self.centroids.has_L.copy_(tensors["has_centroid"])
+        self.centroids.count_L.copy_(tensors["has_centroid"])
         self.query_bank_ND.copy_(tensors["bank"])
         self.order_N, self.cuts = tensors["order"].numpy(), tensors["cuts"].numpy()
         self.cluster_of_N = tensors["clusters"].numpy()

@@ -43,7 +43,7 @@ def seconds_per_step(corpus: Corpus, plan: Plan, settings: Settings) -> float:
     state = blank_state(phase, encoder, device)
     F = max(1, len(state.network.free_vectors_FD))
     state.network.free_vector_of_L.copy_(torch.arange(data.num_labels, device=device) % F)
-    state.centroids.has_L.fill_(True)
+    state.centroids.count_L.fill_(1)
     ends: list[float] = []
 
     def note() -> None:
