@@ -5,6 +5,7 @@ Shapes: Q rows, M columns, C columns of a part, E true pairs, D dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from .positives import Positives
 from .terms import at_least_float32
 
 CELLS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}  # 64 MB and 512 MB of float32
+CELLS_IN_CACHE = 2**17  # half a MB
 NOTHING = -1e30  # added to a true pair's logit; finite: -inf would make NaN gradients in a row without negatives
 
 
@@ -23,9 +25,53 @@ def fits_at_once(rows_QD: Tensor, columns_MD: Tensor) -> bool:
 
 def lse_of_matrix(sim_QM: Tensor, positives: Positives, temperature: float) -> tuple[Tensor, Tensor]:
     """`(lse_Q, s_E)`: over the negatives, and of each true pair."""
-    s_QM = at_least_float32(sim_QM) / temperature
-    negatives_QM = s_QM.reshape(-1).index_fill(0, positives.flat_E, NOTHING).view_as(s_QM)
-    return negatives_QM.logsumexp(1), s_QM[positives.rows_E, positives.columns_E]
+    found: tuple[Tensor, Tensor] = _LseOfMatrix.apply(  # type: ignore[no-untyped-call]
+        at_least_float32(sim_QM), positives.rows_E, positives.columns_E, temperature
+    )
+    return found
+
+
+class _LseOfMatrix(torch.autograd.Function):
+    """Each negative's share in its row's sum is its gradient. It is computed with the sum, a few rows at a time: on a
+    CPU they stay in the caches, where separate steps would carry the matrix through main memory a dozen times."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, sim_QM: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float
+    ) -> tuple[Tensor, Tensor]:
+        share_QM, lse_Q1 = torch.empty_like(sim_QM), sim_QM.new_empty(len(sim_QM), 1)
+        nothing = sim_QM.new_full((), NOTHING)
+        for rows, pairs in _some_rows(sim_QM, rows_E):
+            s_RM = sim_QM[rows] / temperature
+            s_RM.index_put_((rows_E[pairs] - rows.start, columns_E[pairs]), nothing)
+            highest_R1 = s_RM.amax(1, keepdim=True)
+            e_RM = s_RM.sub_(highest_R1).exp_()
+            sum_R1 = e_RM.sum(1, keepdim=True)
+            lse_Q1[rows] = sum_R1.log().add_(highest_R1)
+            torch.div(e_RM, sum_R1 * temperature, out=share_QM[rows])
+        ctx.save_for_backward(share_QM, rows_E, columns_E)
+        ctx.temperature = temperature
+        return lse_Q1[:, 0], sim_QM[rows_E, columns_E] / temperature
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        share_QM, rows_E, columns_E = ctx.saved_tensors
+        by_sim_QM = share_QM * gradients[0][:, None]
+        by_sim_QM.index_put_((rows_E, columns_E), gradients[1] / ctx.temperature)  # a true pair is no negative
+        return by_sim_QM, None, None, None
+
+
+def _some_rows(sim_QM: Tensor, rows_E: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Slices of the rows, and of the pairs that lie in them; on a GPU all at once."""
+    Q, M = sim_QM.shape
+    if sim_QM.device.type != "cpu":
+        yield slice(0, Q), slice(0, len(rows_E))
+        return
+    size = max(1, CELLS_IN_CACHE // max(1, M))
+    starts = torch.arange(0, Q + size, size)
+    pair_of_start = torch.searchsorted(rows_E, starts).tolist()
+    for part in range(len(starts) - 1):
+        yield slice(part * size, min(Q, (part + 1) * size)), slice(pair_of_start[part], pair_of_start[part + 1])
 
 
 def lse_in_parts(
