@@ -49,6 +49,10 @@ class LabelPrototypeNetwork(nn.Module):
             h_MD = functional.normalize(h_MD, dim=1)
         x_M3D = torch.stack((h_MD, c_MD.to(h_MD.dtype), v_MD.to(h_MD.dtype)), dim=1)
         has_M3 = torch.stack((torch.ones_like(has_c_M), has_c_M, has_v_M), dim=1)
+        return self.mix(x_M3D, has_M3)
+
+    def mix(self, x_M3D: Tensor, has_M3: Tensor) -> Tensor:
+        """z_MD, un-normalised, of three tokens each, of which at least one takes part."""
         x_M3D = self.norm_attention(x_M3D + self._drop(self._attend(x_M3D, has_M3)))
         wide = self._drop(functional.gelu(self.widen(x_M3D)))
         x_M3D = self.norm_feed_forward(x_M3D + self._drop(self.narrow(wide)))

@@ -1,1 +1,1 @@
-"""The way in over HTTP."""
+"""The way in over HTTP: a page for people and an interface for programs. Needs the extra [serve]."""

@@ -1,0 +1,79 @@
+"""Explanations: why a model gives a label to a text.
+
+Shapes: W words, D dimensions; a label has up to 3 tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from .contributions import Contribution, contributions
+from .encode import TextReader, wants_bf16
+from .model import PrimeModel
+from .near_queries import NearQuery, near_queries
+
+MAX_WORDS = 48
+
+
+class Word(NamedTuple):
+    """A word of the text, and how much the score falls when it is left out."""
+
+    word: str
+    change: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The score is the cosine of text and prototype; the parts' shares add up to it."""
+
+    score: float
+    parts: list[Contribution]
+    words: list[Word]
+    nearest: list[NearQuery]  # of all training queries
+    nearest_with_label: list[NearQuery]
+
+
+def explain(model: PrimeModel, text: str, label: int, num_queries: int = 5, *, words: bool = True) -> Explanation:
+    """Looks at the prototype's parts, the text's words (the first 48) and the training queries nearby."""
+    h_D = torch.from_numpy(model.encode([text])[0]).to(model.device)
+    z_D = model.prototypes_LD[label].float()
+    nearest, nearest_with_label = near_queries(model.memory, h_D, label, num_queries) if model.memory else ([], [])
+    return Explanation(
+        score=float(h_D @ z_D),
+        parts=contributions(h_D, *_tokens(model, label), model.network),
+        words=_words(model, text, z_D, float(h_D @ z_D)) if words else [],
+        nearest=nearest,
+        nearest_with_label=nearest_with_label,
+    )
+
+
+def _tokens(model: PrimeModel, label: int) -> tuple[Tensor, tuple[bool, bool, bool]]:
+    """The label's text, centroid and free vector as the network takes them, and which it has."""
+    network, settings, device = model.network, model.settings, model.device
+    reader = TextReader(network.encoder, settings.data.label_tokens, settings.encoder.label_prefix)
+    h_1D = reader.encode([model.labels.texts[label]], device, bf16=wants_bf16(settings.training.precision, device))
+    if settings.prototypes.normalise_text:
+        h_1D = functional.normalize(h_1D, dim=1)
+    c_1D = model.centroids.c_LD[label][None].to(h_1D)
+    if not settings.prototypes.enabled:
+        return torch.cat([h_1D, c_1D, c_1D]), (True, False, False)
+    has_free_vector = settings.prototypes.free_vector
+    v_1D = network.free_vectors_FD[network.free_vector_of_L[label]][None].to(h_1D) if has_free_vector else c_1D
+    has_centroid = settings.prototypes.centroid and bool(model.centroids.has_L[label])
+    return torch.cat([h_1D, c_1D, v_1D]), (True, has_centroid, has_free_vector)
+
+
+def _words(model: PrimeModel, text: str, z_D: Tensor, score: float) -> list[Word]:
+    """Each word left out in turn; what the text is cut at counts for nothing."""
+    words = text.split()
+    shown = words[:MAX_WORDS]
+    if len(words) < 2:
+        return [Word(word, score) for word in shown]
+    without = [" ".join(words[:at] + words[at + 1 :]) for at in range(len(shown))]
+    s_W = torch.from_numpy(model.encode(without)).to(z_D.device) @ z_D
+    return [Word(word, score - left) for word, left in zip(shown, s_W.tolist(), strict=True)]

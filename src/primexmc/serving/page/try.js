@@ -1,0 +1,117 @@
+// Type a text, see its labels. Questions wait until the typing pauses; only the answer to the latest one is shown.
+
+import { ask, Refused, wasAborted } from "./api.js";
+import { badge, bar, byId, counted, el, fill, hundredths, walkWithArrows } from "./dom.js";
+import { attempt, capital, onBack } from "./state.js";
+import { clearWhy, explain, place } from "./why.js";
+
+const PAUSE_MS = 160;
+let timer = 0, running = null, asked = "", chosen = null, fresh = null;
+
+export function startTry() {
+  byId("text").addEventListener("input", () => { grow(); soon(PAUSE_MS); });
+  byId("top").addEventListener("change", () => soon(0));
+  byId("text").addEventListener("keydown", (event) => {
+    const first = byId("results").querySelector("button.row");
+    const atEnd = byId("text").selectionEnd === byId("text").value.length;
+    if (event.key === "ArrowDown" && atEnd && first) { event.preventDefault(); first.focus(); }
+  });
+  walkWithArrows(byId("results"));
+  onBack(() => soon(0));
+  showExamples();
+  clearWhy();
+}
+
+// Shows what the model says to a text; a label that was just made is marked among the answers.
+export function tryText(text, uid = null) {
+  byId("text").value = text;
+  fresh = uid;
+  grow();
+  soon(0);
+  location.hash = "#/try";
+}
+
+function soon(pause) {
+  clearTimeout(timer);
+  timer = setTimeout(predict, pause);
+}
+
+async function predict() {
+  running?.abort();
+  const text = byId("text").value;
+  byId("examples").hidden = text.trim() !== "";
+  if (!text.trim()) {
+    asked = "";
+    fill(byId("results"));
+    byId("answer-state").textContent = "";
+    clearWhy();
+    return;
+  }
+  running = new AbortController();
+  const mine = running;
+  const top = Number(byId("top").value);
+  byId("results").classList.add("old");
+  const answer = await attempt(() => askPatiently({ texts: [text], top, details: true }, mine.signal), (sentence) => {
+    byId("answer-state").textContent = capital(sentence);
+  });
+  if (mine !== running || !answer) return;
+  byId("results").classList.remove("old");
+  asked = text;
+  show(answer.results[0].labels);
+}
+
+// A busy server says when to come again.
+async function askPatiently(question, signal) {
+  for (;;) {
+    try {
+      return await ask("predict", { body: question, signal });
+    } catch (error) {
+      if (wasAborted(error) || !(error instanceof Refused) || error.status !== 429) throw error;
+      byId("answer-state").textContent = "Many are asking at the moment; yours comes next …";
+      await new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(1, error.wait)));
+      if (signal.aborted) throw new DOMException("", "AbortError");
+    }
+  }
+}
+
+function show(labels) {
+  const had = byId("results").contains(document.activeElement);
+  const kept = labels.find((label) => label.uid === (fresh ?? chosen)) ?? labels[0];
+  fill(byId("results"), labels.map((label) => row(label)));
+  byId("answer-state").textContent = labels.length ? `${counted(labels.length, "label")}, best first; a score is at most 1` : "No label fits: there is no word in this text that the model could read.";
+  if (kept) choose(kept, false);
+  else clearWhy();
+  if (had) byId("results").querySelector("button.row[aria-pressed=true]")?.focus();
+}
+
+function row(label) {
+  return el("li", {}, el("button", { type: "button", class: "row", "data-uid": label.uid, "aria-pressed": "false", onclick: () => choose(label, true) },
+    el("span", { class: "name" }, label.label, label.uid === fresh ? el("span", { class: "badge new" }, "new") : null),
+    el("span", { class: "score" }, hundredths(label.score)),
+    bar(label.score),
+    el("span", { class: "about" }, badge(label.bucket), counted(label.train_queries, "training text")),
+  ));
+}
+
+function choose(label, byHand) {
+  if (byHand) fresh = null;
+  chosen = label.uid;
+  for (const button of byId("results").querySelectorAll("button.row")) {
+    button.setAttribute("aria-pressed", String(button.dataset.uid === label.uid));
+  }
+  place(byHand);
+  explain(asked, label);
+}
+
+function grow() {
+  const field = byId("text");
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight + 2, 320)}px`;
+}
+
+async function showExamples() {
+  const answer = await attempt(() => ask("examples"), () => {});
+  if (!answer?.texts.length) return;
+  const buttons = answer.texts.slice(0, 4).map((text) => el("button", { type: "button", class: "chip", onclick: () => { tryText(text); byId("text").focus(); } }, text));
+  fill(byId("examples"), el("span", { class: "quiet" }, "For example:"), ...buttons);
+}

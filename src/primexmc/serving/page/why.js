@@ -1,0 +1,97 @@
+// Why a text gets a label: its words, what the label is made of, and training texts like it.
+
+import { ask } from "./api.js";
+import { badge, byId, counted, el, fill, hundredths, signed } from "./dom.js";
+import { attempt, capital } from "./state.js";
+
+const PARTS = {
+  text: ["Its own words", "the label's name and description"],
+  centroid: ["Its training texts", "the middle of all texts that have the label"],
+  "free vector": ["What it learned", "a vector shared with similar labels"],
+};
+const wide = matchMedia("(min-width: 60rem)");
+let running = null, shown = "";
+
+wide.addEventListener("change", () => place(true));
+
+// Beside the labels where there is room; else below the chosen one, and only when it was chosen by hand.
+export function place(byHand) {
+  const chosen = byId("results").querySelector("button[aria-pressed=true]");
+  const panel = byId("why");
+  panel.hidden = !wide.matches && !byHand;
+  if (wide.matches || !chosen) document.querySelector("#view-try .split").append(panel);
+  else chosen.parentElement.append(panel);
+}
+
+export function clearWhy() {
+  running?.abort();
+  shown = "";
+  document.querySelector("#view-try .split").append(byId("why"));
+  byId("why").hidden = !wide.matches;
+  fill(byId("why"), el("p", { class: "empty" }, "Why a label was chosen is shown here."));
+}
+
+export async function explain(text, label) {
+  const question = JSON.stringify([text, label.uid]);
+  if (question === shown) return;
+  running?.abort();
+  running = new AbortController();
+  const mine = running;
+  byId("why").classList.add("old");
+  const answer = await attempt(() => ask("explain", { body: { text, uid: label.uid, queries: 4 }, signal: mine.signal }), (sentence) => {
+    fill(byId("why"), el("p", { class: "problem" }, capital(sentence)));
+    byId("why").classList.remove("old");
+  });
+  if (mine !== running || !answer) return;
+  shown = question;
+  byId("why").classList.remove("old");
+  fill(byId("why"), head(answer), words(answer.words), parts(answer), near(answer));
+}
+
+function head({ label, score }) {
+  return el("header", { class: "panel-head" },
+    el("h2", {}, el("span", { class: "quiet" }, "Why "), label.label),
+    el("p", { class: "about" }, badge(label.bucket), counted(label.train_queries, "training text"), el("span", {}, `score ${hundredths(score)}`)),
+    el("a", { href: `#/labels/${label.id}` }, "This label and its neighbours"));
+}
+
+function words(list) {
+  if (!list.length) return null;
+  const most = Math.max(0.02, ...list.map((word) => Math.abs(word.change)));
+  const marks = list.flatMap(({ word, change }) => {
+    const strength = Math.round(4 * Math.abs(change) / most);
+    const kind = strength === 0 ? "" : `${change > 0 ? "for" : "against"}-${strength}`;
+    return [el("span", { class: `word ${kind}`, title: `without it the score changes by ${signed(-change)}` }, word), " "];
+  });
+  return el("section", {}, el("h3", {}, "Words that count"), el("p", { class: "words" }, marks),
+    el("p", { class: "key quiet" }, el("span", { class: "word for-3" }, "for"), " ", el("span", { class: "word against-3" }, "against"), " the label, by what the score loses without the word"));
+}
+
+function parts({ parts: list, score }) {
+  const total = list.reduce((sum, part) => sum + Math.max(0, part.share), 0) || 1;
+  const stack = el("span", { class: "stack", "aria-hidden": "true" }, list.map((part, at) => {
+    const piece = el("span", { class: `piece p${at}` });
+    piece.style.width = `${(100 * Math.max(0, part.share)) / total}%`;
+    return piece;
+  }));
+  const lines = list.map((part, at) => el("li", { title: part.without === null ? null : `without this part the score would be ${hundredths(part.without)}` },
+    el("span", { class: `swatch p${at}`, "aria-hidden": "true" }),
+    el("span", {}, PARTS[part.part][0], el("small", {}, PARTS[part.part][1])),
+    el("span", { class: "score" }, signed(part.share))));
+  return el("section", {}, el("h3", {}, "What the label is made of"), stack, el("ul", { class: "parts" }, lines),
+    el("p", { class: "key quiet" }, `Together they make the score, ${hundredths(score)}.`));
+}
+
+function near({ nearest, nearest_with_label: own, label }) {
+  if (!nearest.length) return el("section", {}, el("h3", {}, "Training texts like it"), el("p", { class: "quiet" }, "This model was saved without its training texts."));
+  const right = nearest.filter((query) => query.has_label).length;
+  return el("section", {},
+    el("h3", {}, "Training texts with this label"),
+    own.length ? el("ul", { class: "near" }, own.map(query)) : el("p", { class: "quiet" }, `No training text has the label “${label.label}”; it is known by its words.`),
+    el("details", {}, el("summary", {}, `The ${nearest.length} nearest of all: ${right} with this label`), el("ul", { class: "near" }, nearest.map(query))));
+}
+
+function query({ text, score, has_label: right, labels }) {
+  return el("li", {}, el("span", { class: "text" }, text), el("span", { class: "score" }, hundredths(score)),
+    el("span", { class: "quiet" }, right ? el("span", { class: "right", title: "has this label" }, "✓ ") : "", labels.slice(0, 5).join(" · "), labels.length > 5 ? " …" : ""));
+}
