@@ -22,10 +22,10 @@ FLOORS = [
     {"model"},  # a model carries the corpus' labels and searches its prototypes
     {"evaluation"},
     {"training"},
-    {"bulk", "compare", "demo", "serving"},
+    {"bulk", "compare", "demo", "export", "serving"},
     {"cli"},
 ]
-NO_TRAINING = {"bulk", "serving"}
+NO_TRAINING = {"bulk", "export", "serving"}
 HEAVY = {"pyarrow", "cyclopts", "pydantic", "zstandard"}
 
 

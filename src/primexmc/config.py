@@ -199,6 +199,11 @@ class Settings:
             for section, fields in dataclasses.asdict(self).items()
         }
 
+    def unlike_defaults(self) -> dict[str, Any]:
+        """`{"training.epochs": 30, ...}`: what is not as `Settings()` has it."""
+        default = dict(flatten(Settings().to_dict()))
+        return {key: value for key, value in flatten(self.to_dict()) if value != default[key]}
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], source: str) -> Settings:
         """The inverse of `to_dict`; what is missing keeps its default."""

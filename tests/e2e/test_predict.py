@@ -57,7 +57,7 @@ def rows_of(path):
 
 
 def test_a_table_in_and_its_uid_carried_through(shop, model, capsys):
-    assert main(["predict", str(model), str(shop / "held-out.csv"), "--uid-column", "sku", "--top", "1"]) == 0
+    assert main(["predict", str(model), "--uid-column", "sku", "--top", "1", str(shop / "held-out.csv")]) == 0
     rows = printed(capsys)
     assert [row["sku"] for row in rows] == [f"S{number:05}" for number in range(200)]
     assert list(rows[0]) == ["sku", "text", "labels"] and len(rows[0]["labels"]) == 1

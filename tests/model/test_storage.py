@@ -115,7 +115,7 @@ def test_round_trip_of_a_transformer(tmp_path, kind):
 def test_nothing_but_json_and_safetensors(tmp_path):
     make_model().save(tmp_path / "model")
     kinds = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}
-    assert kinds == {".json", ".jsonl", ".safetensors"}
+    assert kinds == {".json", ".jsonl", ".safetensors", ".md"}
     assert [path.name for path in tmp_path.iterdir()] == ["model"], "nothing half-written stays beside it"
 
 

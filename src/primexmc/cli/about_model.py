@@ -27,7 +27,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "calibration": (description.get("calibration") or {}).get("facts"),
         "bytes": size,
         "predict_gib": round((size + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
-        "settings": _unlike_the_defaults(settings),
+        "settings": settings.unlike_defaults(),
     }
 
 
@@ -53,13 +53,3 @@ def _calibration(facts: dict[str, Any] | None) -> str:
         return "none"
     errors = f"{facts['error_at_1']:.1f} for the best label, {facts['error_at_5']:.1f} for the best five"
     return f"fitted on {facts['queries']:,} validation queries; calibration error {errors}"
-
-
-def _unlike_the_defaults(settings: Settings) -> dict[str, Any]:
-    default = Settings().to_dict()
-    return {
-        f"{section}.{name}": value
-        for section, values in settings.to_dict().items()
-        for name, value in values.items()
-        if value != default[section][name]
-    }

@@ -8,13 +8,14 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import UserError, did_you_mean
-from . import compare, demo, evaluate, info, predict, serve, train
+from . import compare, demo, evaluate, export, info, predict, serve, train
 
 VERBS = {
     "train": train,
     "evaluate": evaluate,
     "compare": compare,
     "predict": predict,
+    "export": export,
     "info": info,
     "serve": serve,
     "demo": demo,
@@ -42,6 +43,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise UserError(f'there is no verb "{argv[0]}".{hint} There are: {", ".join(VERBS)}.')
     parser, verbs = build_parser()
     arguments, unknown = parser.parse_known_args(argv)
+    _take_last_word(arguments, unknown)
     if unknown:
         raise UserError(_unknown(unknown[0], verbs.get(arguments.verb, parser)))
     if arguments.verb is None:
@@ -74,6 +76,13 @@ def build_parser() -> tuple[Parser, dict[str, Parser]]:
         module.add_arguments(verb)
         verb.set_defaults(run=module.run)
     return parser, verbs
+
+
+def _take_last_word(arguments: argparse.Namespace, unknown: list[str]) -> None:
+    """A word that may be left out, like FILE of predict, is lost to argparse when it comes after the options."""
+    name = getattr(VERBS.get(arguments.verb), "LAST_WORD", None)
+    if name and len(unknown) == 1 and not unknown[0].startswith("-") and getattr(arguments, name) is None:
+        setattr(arguments, name, unknown.pop())
 
 
 def _unknown(word: str, parser: Parser) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("jsonl", "tsv", "npz", "parquet")
 KINDS = ("lines", "jsonl", "csv", "tsv", "parquet")
+LAST_WORD = "file"
 SENTENCE = "name the best labels of texts: lines, JSONL, CSV, TSV or Parquet"
 EPILOG = """Input, by the ending of FILE or by --input-format: a text a line, or a table. A table's texts are in the
 column text (or title and content; --text-column names another); a column uid or id is carried through. An empty text
@@ -44,7 +45,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="a directory written by `primexmc train`")
-    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help='texts; "-" or none: stdin')
+    parser.add_argument("file", metavar="FILE", nargs="?", help='texts; "-" or none: stdin')
     parser.add_argument("--top", metavar="N", type=int, default=5, help="labels a text (5)")
     parser.add_argument("--format", choices=FORMATS, help="by the name of --out, else jsonl")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write there instead of to stdout")
@@ -65,26 +66,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    format = _format(arguments)
+    format, source = _format(arguments), arguments.file or "-"
     from ..bulk.predict_file import predict_file, predict_stream
     from ..model.model import PrimeModel
 
     model = PrimeModel.load(arguments.model, arguments.device)
     wish, selection, filters = _wish(arguments, model, format), _selection(arguments, model), _filters(arguments, model)
-    if arguments.file == "-" and sys.stdin.isatty():
+    if source == "-" and sys.stdin.isatty():
         print("Type a text, then Enter. Ctrl-D ends.", file=sys.stderr)
     if arguments.out is None:
-        predict_stream(selection, arguments.file, _Flushed(sys.stdout), wish, filters=filters)
+        predict_stream(selection, source, _Flushed(sys.stdout), wish, filters=filters)
     elif arguments.out.exists() and not (arguments.out.is_file() or arguments.out.is_dir()):
         with arguments.out.open("w", encoding="utf-8") as device:
-            predict_stream(selection, arguments.file, _Flushed(device), wish, filters=filters)
+            predict_stream(selection, source, _Flushed(device), wish, filters=filters)
     else:
         from .rate import Rate
 
         with Rate("texts") as rate:
             predict_file(
                 selection,
-                arguments.file,
+                source,
                 arguments.out,
                 wish,
                 filters=filters,

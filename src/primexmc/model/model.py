@@ -173,7 +173,7 @@ class PrimeModel:
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> PrimeModel:
-        """Reads a directory that `save` or `primexmc train` wrote."""
+        """Reads a directory that `save` or `primexmc train` wrote, or "hf://owner/name" from the Hugging Face hub."""
         from .storage import load_model
 
         return load_model(Path(path), pick_device(device))

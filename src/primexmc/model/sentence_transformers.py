@@ -7,6 +7,7 @@ the same pooling, length 1. The class names are the oldest ones, which all its v
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,10 @@ MODULES = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Norma
 
 def write_sentence_transformers_files(directory: Path, dim: int, pooling: str, settings: Settings) -> None:
     """Beside what the transformer and its tokenizer wrote."""
-    encoder = settings.encoder
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{name}"}
-        for number, (path, name) in enumerate(MODULES)
-    ]
-    prompts = {
-        "prompts": {"query": encoder.query_prefix, "document": encoder.label_prefix},
-        "default_prompt_name": "query" if encoder.query_prefix else None,
-        "similarity_fn_name": "cosine",
-    }
-    _write(directory / "modules.json", modules)
+    write_modules(directory, MODULES, settings)
     _write(
         directory / "sentence_bert_config.json", {"max_seq_length": settings.data.query_tokens, "do_lower_case": False}
     )
-    _write(directory / "config_sentence_transformers.json", prompts)
     _write(
         directory / "1_Pooling" / "config.json",
         {
@@ -40,7 +30,23 @@ def write_sentence_transformers_files(directory: Path, dim: int, pooling: str, s
             "pooling_mode_mean_tokens": pooling == "mean",
         },
     )
-    _write(directory / "2_Normalize" / "config.json", {})
+
+
+def write_modules(directory: Path, names: Sequence[tuple[str, str]], settings: Settings) -> None:
+    """Which modules follow each other, each with its directory, and what stands before queries and labels."""
+    encoder = settings.encoder
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for number, (path, name) in enumerate(names)
+    ]
+    prompts = {
+        "prompts": {"query": encoder.query_prefix, "document": encoder.label_prefix},
+        "default_prompt_name": "query" if encoder.query_prefix else None,
+        "similarity_fn_name": "cosine",
+    }
+    _write(directory / "modules.json", modules)
+    _write(directory / "config_sentence_transformers.json", prompts)
+    _write(directory / names[-1][0] / "config.json", {})  # the last one makes the length 1 and has no settings
 
 
 def _write(file: Path, content: Any) -> None:

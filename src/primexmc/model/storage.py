@@ -18,14 +18,17 @@ from ..config import PrototypeSettings, Settings
 from ..data.corpus import Labels
 from ..errors import UserError
 from .calibration import Calibration
+from .card import MARK, card_text
 from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
+from .hub import download, is_on_hub
 from .memory import Memory
 from .model import IdArray, PrimeModel
 from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
+CARD = "README.md"
 MEMORY = "memory.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
@@ -51,10 +54,19 @@ def save_model(model: PrimeModel, path: Path) -> None:
             "calibration": None if model.calibration is None else model.calibration.to_dict(),
         }
         (directory / DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
+        if not _is_somebodys(path / CARD):
+            (directory / CARD).write_text(card_text(model), encoding="utf-8")
+
+
+def _is_somebodys(card: Path) -> bool:
+    """A card that somebody has written, or made their own, stays."""
+    return card.is_file() and MARK not in card.read_text(encoding="utf-8", errors="replace")
 
 
 def load_model(path: Path, device: torch.device) -> PrimeModel:
-    """Reads what `save_model` wrote."""
+    """Reads what `save_model` wrote, from a directory or from the hub."""
+    if is_on_hub(path):
+        path = download(path)
     description = read_description(path)
     settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
     labels, label_counts_L = _read_labels(path / "labels.jsonl")
