@@ -104,6 +104,11 @@ class SamplingSettings:
     mined_depth: int = setting(100, "of so many nearest wrong labels they are drawn", low=1)
     mining: float = setting(0.1, "share of training between exact searches for them; at least an epoch", low=0, high=1)
     batches: str = part("ngame", "random", help="similar queries together, or at random")
+    queries_per_label: int = setting(
+        0,
+        "more training queries of each batch label, encoded for its moving centroid alone (centroid_mode = ema)",
+        low=0,
+    )
     smallest_cluster: int = setting(4, "cluster size after the first refresh", low=1)
     largest_cluster: int = setting(1024, "cluster size at the end", low=1)
     growth: tuple[float, ...] = setting(
@@ -309,6 +314,10 @@ def _check_together(settings: Settings, source: str) -> None:
         raise UserError(
             f"{source}: sampling.smallest_cluster ({sampling.smallest_cluster}) is above "
             f"sampling.largest_cluster ({sampling.largest_cluster})."
+        )
+    if sampling.queries_per_label and settings.prototypes.centroid_mode != "ema":
+        raise UserError(
+            f"{source}: sampling.queries_per_label is for moving averages; set prototypes.centroid_mode=ema."
         )
 
 

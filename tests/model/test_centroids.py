@@ -68,7 +68,7 @@ def test_the_moving_average():
         if label in labels.tolist():
             expected = 0.9 * expected + 0.1 * means[labels.tolist().index(label)].double().numpy()
         np.testing.assert_allclose(centroids.c_LD[label].numpy(), expected, atol=1e-6)
-    assert centroids.has_L[3], "a label that was met has a centroid"
+    assert not centroids.has_L[3], "moving gives no centroid to a label without queries"
 
 
 def test_empty():

@@ -27,13 +27,11 @@ def claimed(place: Path, *, wait: bool) -> Iterator[bool]:
             file.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
-        if not any(file.parent.iterdir()):
-            _remove(file.parent)
+        _remove_empty(file.parent)
 
 
-def _remove(directory: Path) -> None:
-    """Somebody else may have put something in by now."""
+def _remove_empty(directory: Path) -> None:
     try:
         directory.rmdir()
-    except OSError:
+    except OSError:  # somebody has something in it, or was faster
         pass

@@ -39,12 +39,11 @@ def step_costs(corpus: Corpus, settings: Settings) -> dict[str, int]:
     """
     Q, M = _batch(corpus, settings)
     texts = (Q + M) * (2 if settings.training.texts_at_once else 1)
-    again = 2 if _in_parts(settings, Q * M) else 1
     costs = {
         "queries_a_step": Q,
         "labels_a_step": M,
         "texts_a_step": texts,
-        "products_a_step": again * Q * M * _num_matrices(settings),
+        "products_a_step": Q * M * _num_matrices(settings, Q * M),
     }
     if settings.sampling.negatives == "mined":
         N, L, epochs = len(usable_queries(corpus.split("train"))), len(corpus.labels), settings.training.epochs
@@ -82,9 +81,15 @@ def _any_table(shape: tuple[int, int], depth: int) -> Any:
     return np.random.default_rng(0).integers(0, shape[1], (shape[0], min(depth, shape[1])), dtype=np.int32)
 
 
-def _num_matrices(settings: Settings) -> int:
-    """Of Q x M similarities: query with prototype, query with label text; the reverse relation needs no other."""
+def _num_matrices(settings: Settings, cells: int) -> int:
+    """Of Q x M similarities: query with prototype, query with label text; the reverse relation needs no other.
+
+    In parts nothing is kept: each relation computes its own, and again for the gradient.
+    """
     loss, enabled = settings.loss, settings.prototypes.enabled
+    if _in_parts(settings, cells):
+        weights = (loss.prototype_weight * enabled, loss.text_weight, loss.reverse_weight)
+        return 2 * sum(weight > 0 for weight in weights)
     regularised = enabled and loss.name == "margin" and loss.regulariser_weight > 0
     text = bool(loss.text_weight or loss.reverse_weight or regularised)
     prototype = enabled and bool(loss.prototype_weight or regularised)

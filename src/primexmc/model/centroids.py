@@ -46,9 +46,12 @@ class Centroids:
         self.count_L.copy_(count_L)
 
     def move(self, labels_M: Tensor, mean_MD: Tensor, decay: float) -> None:
-        """The moving average: `c <- decay c + (1 - decay) mean` for labels that each occur once."""
+        """The moving average: `c <- decay c + (1 - decay) mean` for labels that each occur once.
+
+        Who has a centroid stays as it began: a label that training meets has queries, and one that only a pool of
+        labels brought has none.
+        """
         self.c_LD.index_copy_(0, labels_M, decay * self.c_LD[labels_M] + (1 - decay) * mean_MD)
-        self.count_L.index_fill_(0, labels_M, 1)  # assigning 1 by index would make the CPU wait for the GPU
 
 
 def _pairs(positives: csr_matrix, start: int, stop: int) -> Iterator[tuple[Tensor, Tensor]]:

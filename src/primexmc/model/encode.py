@@ -27,11 +27,12 @@ def encode_tokens(encoder: TextEncoder, tokens: RaggedTokens, device: torch.devi
     """Blocks of un-normalised float32 h_BD, in the order of the texts."""
     for start in range(0, len(tokens), ROWS_PER_STEP):
         rows = np.arange(start, min(start + ROWS_PER_STEP, len(tokens)))
-        yield _encode_batch(encoder, TokenBatch.from_arrays(*tokens.take(rows), device), bf16)
+        yield encode_batch(encoder, TokenBatch.from_arrays(*tokens.take(rows), device), bf16)
 
 
 @torch.no_grad()
-def _encode_batch(encoder: TextEncoder, batch: TokenBatch, bf16: bool) -> Tensor:
+def encode_batch(encoder: TextEncoder, batch: TokenBatch, bf16: bool) -> Tensor:
+    """Un-normalised float32 h_BD, without dropout; the encoder is left as it was found."""
     was_training = encoder.training
     encoder.eval()
     with autocast(batch.device, bf16):

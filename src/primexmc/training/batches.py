@@ -20,6 +20,7 @@ from ..model.token_batch import TokenBatch, to_device
 from ..sampling.negatives import Mined, label_source
 from ..sampling.positives import PositiveSampler, batch_labels, batch_positives, label_weights
 from .data import TrainingData
+from .more_queries import MoreQueries, QuerySampler
 
 IntArray = npt.NDArray[np.int64]
 AHEAD = 2
@@ -34,6 +35,7 @@ class Batch:
     tokens: TokenBatch  # first the queries', then the labels'
     positives: Positives
     positives_transposed: Positives
+    more: MoreQueries | None = None
 
 
 class BatchMaker:
@@ -44,12 +46,13 @@ class BatchMaker:
         weights_L = label_weights(data.positives, data.inverse_propensity_L, sampling)
         self.data, self.seed, self.device = data, settings.training.seed, device
         self.sampler = PositiveSampler(data.positives, weights_L, sampling.positives_per_query)
-        self.more = label_source(data.positives, sampling)
+        self.labels = label_source(data.positives, sampling)
+        self.queries = QuerySampler(data, sampling.queries_per_label, device) if sampling.queries_per_label else None
 
     def make(self, queries: IntArray, step: int) -> Batch:
         """The step seeds the draw."""
         rng = np.random.default_rng([self.seed, step])
-        labels = batch_labels(self.sampler.draw(queries, rng), self.more.draw(queries, rng))
+        labels = batch_labels(self.sampler.draw(queries, rng), self.labels.draw(queries, rng))
         positives = batch_positives(self.data.positives, queries, labels)
         return Batch(
             queries_Q=to_device(torch.from_numpy(queries), self.device),
@@ -57,12 +60,13 @@ class BatchMaker:
             tokens=self._tokens(queries, labels),
             positives=Positives.from_csr(positives, self.device),
             positives_transposed=Positives.from_csr(positives.T.tocsr(), self.device),
+            more=None if self.queries is None else self.queries.draw(queries, labels, positives, rng),
         )
 
     def meet(self, mined_NK: npt.NDArray[np.integer]) -> None:
         """From now on these are the nearest wrong labels of each query; only a source that mines asks for them."""
-        if isinstance(self.more, Mined):
-            self.more.table_NK = mined_NK
+        if isinstance(self.labels, Mined):
+            self.labels.table_NK = mined_NK
 
     def _tokens(self, queries: IntArray, labels: IntArray) -> TokenBatch:
         """Both go through the encoder together."""

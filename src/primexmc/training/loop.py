@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from ..losses.objective import Objective
 from ..losses.positives import Positives
-from ..model.encode import autocast
+from ..model.encode import autocast, encode_batch
 from ..model.in_parts import encode_in_parts
 from ..sampling.batches import cluster_size, query_batches
 from ..sampling.clusters import balanced_clusters
@@ -98,9 +98,21 @@ def _step(phase: Phase, state: TrainingState, objective: Objective, batch: Batch
         q_QD = q_QD.detach()
         state.query_bank_ND[batch.queries_Q] = q_QD
         if phase.settings.prototypes.centroid_mode == "ema":
-            mean_MD = _mean_of_positives(q_QD, batch.positives_transposed)
-            state.centroids.move(batch.labels_M, mean_MD, phase.settings.prototypes.ema_decay)
+            _move_centroids(phase, state, batch, q_QD)
         state.totals += torch.stack((stats["loss"], stats["violators"], torch.ones_like(stats["loss"])))
+
+
+def _move_centroids(phase: Phase, state: TrainingState, batch: Batch, q_QD: Tensor) -> None:
+    """Towards the mean of each label's queries in the batch, and of more where they are asked for. A label that met no
+    query of its own, which a pool may bring, stays as it is."""
+    positives_of_M = batch.positives_transposed
+    if batch.more is not None:
+        more_XD = functional.normalize(encode_batch(state.network.encoder, batch.more.tokens, phase.bf16), dim=1)
+        state.query_bank_ND[batch.more.queries_X] = more_XD
+        q_QD, positives_of_M = torch.cat([q_QD, more_XD]), batch.more.positives_of_M
+    met_M1 = (positives_of_M.count_Q > 0)[:, None]
+    mean_MD = torch.where(met_M1, _mean_of_positives(q_QD, positives_of_M), state.centroids.c_LD[batch.labels_M])
+    state.centroids.move(batch.labels_M, mean_MD, phase.settings.prototypes.ema_decay)
 
 
 def _mean_of_positives(q_QD: Tensor, positives_of_M: Positives) -> Tensor:
