@@ -22,7 +22,7 @@ FLOORS = [
     {"model"},  # a model carries the corpus' labels and searches its prototypes
     {"evaluation"},
     {"training"},
-    {"bulk", "compare", "demo", "export", "serving"},
+    {"bulk", "compare", "demo", "export", "serving", "sklearn"},
     {"cli"},
 ]
 NO_TRAINING = {"bulk", "export", "serving"}

@@ -59,28 +59,23 @@ class _StaticSentences(nn.Module):
         self.table_VD = nn.Parameter((encoder.vectors_VD * encoder.weight_V[:, None]).detach())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return _mean(functional.embedding(input_ids, self.table_VD), attention_mask)
+        mask_BS1 = attention_mask[:, :, None].float()
+        sum_BD = (functional.embedding(input_ids, self.table_VD) * mask_BS1).sum(1)
+        return _unit(sum_BD / mask_BS1.sum(1).clamp(min=1))
 
 
 class _Sentences(nn.Module):
     def __init__(self, encoder: TransformerEncoder) -> None:
         super().__init__()
-        self.transformer, self.pooling = encoder.transformer, encoder.pooling
+        self.transformer, self.pool = encoder.transformer, encoder.pool
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         hidden_BSD = self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        if self.pooling == "cls":
-            return _unit(hidden_BSD[:, 0])
-        return _mean(hidden_BSD, attention_mask)
-
-
-def _mean(hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
-    """Over the tokens that are no padding, of length 1."""
-    mask_BS1 = mask_BS[:, :, None].to(hidden_BSD.dtype)
-    return _unit((hidden_BSD * mask_BS1).sum(1) / mask_BS1.sum(1).clamp(min=1))
+        return _unit(self.pool(hidden_BSD, attention_mask.bool()))
 
 
 def _unit(h_BD: Tensor) -> Tensor:
+    """Of length 1; what has no length stays as it is."""
     length_B1: Tensor = h_BD.norm(dim=1, keepdim=True)
     return h_BD / length_B1.clamp(min=1e-12)
 
