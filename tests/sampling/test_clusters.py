@@ -102,7 +102,7 @@ def test_segment_sums_by_loops(monkeypatch):
     monkeypatch.setattr(clusters, "ROWS_PER_SUM", 7)
     points, order = unit_points(5, 60).double(), torch.randperm(60, generator=torch.Generator().manual_seed(0))
     starts = np.array([0, 3, 3, 31, 60])
-    sums = clusters._segment_sums(points.float(), order, starts)
+    sums = clusters._SegmentSums(starts, torch.device("cpu"))(points.float(), order)
     for segment, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
         expected = sum((points[row] for row in order[start:end].tolist()), torch.zeros(8, dtype=torch.float64))
         np.testing.assert_allclose(sums[segment].numpy(), expected.numpy(), atol=1e-5)

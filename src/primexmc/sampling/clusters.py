@@ -44,12 +44,12 @@ def _split_level(
     """The points of every node in a new order: nearer to the left half's mean come first."""
     halves = np.stack([start_S[:-1], middle_S], 1).ravel()
     halves = np.append(halves, start_S[-1])
-    node_N = _ids(start_S, x_ND.device)
+    node_N, sums = _ids(start_S, x_ND.device), _SegmentSums(halves, x_ND.device)
     first, second = _two_places(start_S, rng)
     towards_SD = normalize(x_ND[order_N[first]].float() - x_ND[order_N[second]].float(), dim=1)
     for iteration in range(iterations):
         if iteration:
-            mean_SD = normalize(_segment_sums(x_ND, order_N, halves), dim=1)
+            mean_SD = normalize(sums(x_ND, order_N), dim=1)
             towards_SD = normalize(mean_SD[0::2] - mean_SD[1::2], dim=1)
         score_N = _scores(x_ND, order_N, towards_SD, node_N)
         # |score| <= 1, so this key sorts by node first; float64 keeps the scores apart for millions of nodes
@@ -88,10 +88,17 @@ def _scores(x_ND: Tensor, order_N: Tensor, towards_SD: Tensor, node_N: Tensor) -
     return score_N
 
 
-def _segment_sums(x_ND: Tensor, order_N: Tensor, start_S: np.ndarray) -> Tensor:
-    """Sum of the points between each two starts."""
-    cuts = np.union1d(start_S, np.arange(0, start_S[-1], ROWS_PER_SUM))[:-1]
-    segment = np.searchsorted(start_S, cuts, side="right") - 1
-    sums = embedding_bag(order_N, x_ND, torch.from_numpy(cuts).to(x_ND.device), mode="sum").float()
-    total = torch.zeros(len(start_S) - 1, x_ND.shape[1], device=x_ND.device)
-    return total.index_add_(0, torch.from_numpy(segment).to(x_ND.device), sums)
+class _SegmentSums:
+    """Sums of the points between each two starts. What depends on the starts alone is made once: for millions of them
+    that takes the CPU longer than the sums take a GPU."""
+
+    def __init__(self, start_S: np.ndarray, device: torch.device) -> None:
+        cuts = np.union1d(start_S, np.arange(0, start_S[-1], ROWS_PER_SUM))[:-1]
+        segment = np.searchsorted(start_S, cuts, side="right") - 1
+        self.num_segments = len(start_S) - 1
+        self.cut_C, self.segment_C = (torch.from_numpy(part).to(device) for part in (cuts, segment))
+
+    def __call__(self, x_ND: Tensor, order_N: Tensor) -> Tensor:
+        sums_CD = embedding_bag(order_N, x_ND, self.cut_C, mode="sum").float()
+        total_SD = sums_CD.new_zeros(self.num_segments, x_ND.shape[1])
+        return total_SD.index_add_(0, self.segment_C, sums_CD)
