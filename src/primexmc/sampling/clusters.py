@@ -93,8 +93,10 @@ class _SegmentSums:
     that takes the CPU longer than the sums take a GPU."""
 
     def __init__(self, start_S: np.ndarray, device: torch.device) -> None:
-        cuts = np.union1d(start_S, np.arange(0, start_S[-1], ROWS_PER_SUM))[:-1]
-        segment = np.searchsorted(start_S, cuts, side="right") - 1
+        cuts, segment = start_S[:-1], np.arange(len(start_S) - 1)
+        if np.diff(start_S).max(initial=0) > ROWS_PER_SUM:
+            cuts = np.union1d(start_S, np.arange(0, start_S[-1], ROWS_PER_SUM))[:-1]
+            segment = np.searchsorted(start_S, cuts, side="right") - 1
         self.num_segments = len(start_S) - 1
         self.cut_C, self.segment_C = (torch.from_numpy(part).to(device) for part in (cuts, segment))
 
