@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 GPU_PYTHON ?= python3
 
-.PHONY: demo test check format gpu peers clean
+.PHONY: demo test check format gpu gpu-speed peers clean
 
 demo: $(VENV)/runtime.stamp
 	$(BIN)/primexmc demo
@@ -26,6 +26,20 @@ format: $(VENV)/test.stamp
 # On a machine with a CUDA device, with the Python and the torch that are there: nothing is installed.
 gpu:
 	PYTHONPATH=src $(GPU_PYTHON) -m pytest -m gpu
+
+# All speed measurements on a CUDA device in under nine minutes; what fails or takes too long does not stop the others.
+GPU_RUN = PYTHONPATH=src timeout --kill-after=5
+gpu-speed:
+	-$(GPU_RUN) 90 $(GPU_PYTHON) -m pytest -q -m gpu tests/model/test_on_gpu.py tests/losses/test_on_gpu.py
+	-$(GPU_RUN) 30 $(GPU_PYTHON) benchmarks/attention_speed.py
+	-$(GPU_RUN) 110 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --profile
+	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder minilm
+	-$(GPU_RUN) 90 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --labels 1300000 --epochs 1
+	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/cluster_speed.py --dtype float16
+	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --positives 1 --batch 1600 \
+		--queries 100000 --epochs 1 --cap-gib 16
+	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --queries 100000 --epochs 1 \
+		--set encoder.packed=off
 
 # Other people's programs for `primexmc compare`, each with the versions that work, in an environment of its own.
 PEERS := pecos omikuji bm25s
