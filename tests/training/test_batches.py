@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 import torch
 from model.tiny import static_encoder
+from scipy.sparse import csr_matrix
 from training.cases import corpus_of, make_corpus, make_phase, quick, split_of
 
 from primexmc.config import Settings
@@ -138,3 +140,19 @@ def test_texts_longer_than_the_encoder_reads():
     corpus = make_corpus()
     with pytest.raises(UserError, match=r"data\.query_tokens is 16.*at most 12.*data\.query_tokens=12"):
         prepare(corpus, corpus.train, encoder, Settings().with_values(quick(), "test"))
+
+
+def test_filter_pairs_are_no_negatives():
+    corpus = make_corpus(50)
+    filtered = np.random.default_rng(0).random(corpus.train.positives.shape) < 0.3
+    split = dataclasses.replace(corpus.train, filtered=csr_matrix(filtered.astype(np.float32)))
+    phase = make_phase(dataclasses.replace(corpus, train=split), static_encoder(), quick())
+    queries = np.array([3, 41, 7, 20, 11, 12, 13, 14])
+    batch = BatchMaker(phase.data, phase.settings, CPU).make(queries, step=5)
+    here = np.ix_(queries, batch.labels_M.numpy())
+    true = split.positives.toarray()[here] > 0
+    for built, turned in ((batch.positives, np.asarray), (batch.positives_transposed, np.transpose)):
+        assert np.array_equal(built.mask_QM.numpy(), turned(true)), "what is true stays so"
+        assert np.array_equal(built.no_negatives.mask_QM.numpy(), turned(true | filtered[here]))
+    none = make_phase(corpus, static_encoder(), quick())
+    assert BatchMaker(none.data, none.settings, CPU).make(queries, step=5).positives.with_filtered is None

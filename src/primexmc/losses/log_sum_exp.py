@@ -16,7 +16,7 @@ from .terms import at_least_float32
 
 CELLS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}  # 64 MB and 512 MB of float32
 CELLS_IN_CACHE = 2**17  # half a MB
-NOTHING = -1e30  # added to a true pair's logit; finite: -inf would make NaN gradients in a row without negatives
+NOTHING = -1e30  # the logit of what is no negative; finite: -inf would make NaN gradients in a row of such pairs
 
 
 def fits_at_once(rows_QD: Tensor, columns_MD: Tensor) -> bool:
@@ -25,10 +25,11 @@ def fits_at_once(rows_QD: Tensor, columns_MD: Tensor) -> bool:
 
 def lse_of_matrix(sim_QM: Tensor, positives: Positives, temperature: float) -> tuple[Tensor, Tensor]:
     """`(lse_Q, s_E)`: over the negatives, and of each true pair."""
-    found: tuple[Tensor, Tensor] = _LseOfMatrix.apply(  # type: ignore[no-untyped-call]
-        at_least_float32(sim_QM), positives.rows_E, positives.columns_E, temperature
+    hidden = positives.no_negatives
+    lse_Q, s_H = _LseOfMatrix.apply(  # type: ignore[no-untyped-call]
+        at_least_float32(sim_QM), hidden.rows_E, hidden.columns_E, temperature
     )
-    return found
+    return lse_Q, s_H if hidden is positives else s_H[positives.place_in(hidden)]
 
 
 class _LseOfMatrix(torch.autograd.Function):
@@ -57,7 +58,7 @@ class _LseOfMatrix(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         share_QM, rows_E, columns_E = ctx.saved_tensors
         by_sim_QM = share_QM * gradients[0][:, None]
-        by_sim_QM.index_put_((rows_E, columns_E), gradients[1] / ctx.temperature)  # a true pair is no negative
+        by_sim_QM.index_put_((rows_E, columns_E), gradients[1] / ctx.temperature)  # these are no negatives
         return by_sim_QM, None, None, None
 
 
@@ -80,8 +81,9 @@ def lse_in_parts(
     """The same of `rows_QD @ columns_MD.T`, some columns at a time, and its gradient as well."""
     cells = CELLS_AT_ONCE.get(rows_QD.device.type, 2**24)
     size = columns_at_once or max(1, cells // max(1, len(rows_QD)))
+    rows_E, columns_E = positives.no_negatives.rows_E, positives.no_negatives.columns_E
     lse_Q: Tensor = _LseInParts.apply(  # type: ignore[no-untyped-call]
-        rows_QD, columns_MD, positives.rows_E, positives.columns_E, temperature, size
+        rows_QD, columns_MD, rows_E, columns_E, temperature, size
     )
     s_E = (rows_QD[positives.rows_E] * columns_MD[positives.columns_E]).sum(1) / temperature
     return lse_Q, s_E
@@ -117,7 +119,7 @@ class _LseInParts(torch.autograd.Function):
 
 
 def _logits(rows_QD: Tensor, columns_CD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float) -> Tensor:
-    """Of some columns; true pairs count as nothing. Pairs of other parts add 0 somewhere: no look at their number."""
+    """Of some columns; pairs E count as nothing. Pairs of other parts add 0 somewhere: no look at their number."""
     s_QC = (rows_QD @ columns_CD.T).div_(temperature)
     C = len(columns_CD)
     inside_E = (columns_E >= 0) & (columns_E < C)

@@ -25,10 +25,11 @@ class Negatives(NamedTuple):
 
 @torch.no_grad()
 def hardest_negatives(sim_QM: Tensor, positives: Positives, num_negatives: int) -> Negatives:
-    """The k most similar of each row's non-positives.
+    """The k most similar of each row's negatives.
 
-    The positives are few: they are overwritten one by one in a copy, which is cheaper than masking the matrix.
+    What is no negative is little: it is overwritten pair by pair in a copy, which is cheaper than masking the matrix.
     """
+    positives = positives.no_negatives
     k = min(num_negatives, sim_QM.shape[1])
     if sim_QM.device.type != "cpu":
         return _search(sim_QM, positives.flat_E, k)

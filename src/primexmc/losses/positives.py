@@ -5,7 +5,7 @@ Shapes: Q rows, M columns, E true pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,8 @@ from torch import Tensor
 class Positives:
     """The E true pairs of a Q x M similarity matrix, sorted by row, each once. int64, all on one device.
 
-    The pairs of row q are at `start_Q[q] : start_Q[q] + count_Q[q]`.
+    The pairs of row q are at `start_Q[q] : start_Q[q] + count_Q[q]`. A pair outside `no_negatives` is a negative: those
+    are the true pairs and, where there are filter pairs, these as well, which are neither rewarded nor punished.
     """
 
     rows_E: Tensor
@@ -26,10 +27,19 @@ class Positives:
     start_Q: Tensor
     count_Q: Tensor
     num_columns: int
+    with_filtered: Positives | None = None
+
+    @property
+    def no_negatives(self) -> Positives:
+        return self if self.with_filtered is None else self.with_filtered
 
     @classmethod
-    def from_csr(cls, csr: csr_matrix, device: torch.device | str = "cpu") -> Positives:
+    def from_csr(
+        cls, csr: csr_matrix, device: torch.device | str = "cpu", *, filtered: csr_matrix | None = None
+    ) -> Positives:
         """From the non-zeros of a scipy matrix: one pinned copy, so the CPU never waits for the GPU."""
+        if filtered is not None:
+            return replace(cls.from_csr(csr, device), with_filtered=cls.from_csr(csr + filtered, device))
         csr = _canonical(csr)
         count_Q = np.diff(csr.indptr)
         rows_E = np.repeat(np.arange(csr.shape[0]), count_Q)
@@ -55,7 +65,8 @@ class Positives:
         count_M = self.count_Q.new_zeros(self.num_columns)
         count_M.scatter_add_(0, self.columns_E, torch.ones_like(self.columns_E))
         start_M = count_M.cumsum(0) - count_M
-        return Positives(self.columns_E[order_E], self.rows_E[order_E], start_M, count_M, len(self.count_Q))
+        turned = Positives(self.columns_E[order_E], self.rows_E[order_E], start_M, count_M, len(self.count_Q))
+        return turned if self.with_filtered is None else replace(turned, with_filtered=self.with_filtered.transposed())
 
     def draw(self, generator: torch.Generator | None = None) -> Tensor:
         """One of each row's columns, all alike likely; a row without any gives some column that means nothing.
@@ -71,6 +82,10 @@ class Positives:
         chance_Q = chance_Q.to(self.count_Q.device, non_blocking=True)
         offset_Q = (chance_Q * self.count_Q).long().minimum(self.count_Q - 1)
         return (self.start_Q + offset_Q).clamp(0, len(self.columns_E) - 1)
+
+    def place_in(self, more: Positives) -> Tensor:
+        """Where each pair stands among more pairs, which hold these."""
+        return torch.searchsorted(more.flat_E, self.flat_E)
 
     @cached_property
     def flat_E(self) -> Tensor:

@@ -53,13 +53,17 @@ class BatchMaker:
         """The step seeds the draw."""
         rng = np.random.default_rng([self.seed, step])
         labels = batch_labels(self.sampler.draw(queries, rng), self.labels.draw(queries, rng))
-        positives = batch_positives(self.data.positives, queries, labels)
+        positives, filtered = batch_positives(self.data.positives, queries, labels), None
+        if self.data.filtered is not None:
+            filtered = batch_positives(self.data.filtered, queries, labels)
         return Batch(
             queries_Q=to_device(torch.from_numpy(queries), self.device),
             labels_M=to_device(torch.from_numpy(labels), self.device),
             tokens=self._tokens(queries, labels),
-            positives=Positives.from_csr(positives, self.device),
-            positives_transposed=Positives.from_csr(positives.T.tocsr(), self.device),
+            positives=Positives.from_csr(positives, self.device, filtered=filtered),
+            positives_transposed=Positives.from_csr(
+                positives.T.tocsr(), self.device, filtered=None if filtered is None else filtered.T.tocsr()
+            ),
             more=None if self.queries is None else self.queries.draw(queries, labels, positives, rng),
         )
 

@@ -30,6 +30,7 @@ class TrainingData:
     label_tokens: RaggedTokens
     positives: csr_matrix
     inverse_propensity_L: npt.NDArray[np.float64]
+    filtered: csr_matrix | None = None  # pairs that are neither rewarded nor punished
 
     @property
     def num_queries(self) -> int:
@@ -67,6 +68,7 @@ def prepare(
         label_tokens,
         split.positives[usable],
         weights_L,
+        None if split.filtered is None or split.filtered.nnz == 0 else split.filtered[usable],
     )
 
 

@@ -20,5 +20,6 @@ def mine(phase: Phase, state: TrainingState) -> npt.NDArray[np.int32]:
     data = phase.data
     z_LD = prototypes_of(state.network, data, state.centroids, state.device, phase.bf16)
     depth = min(phase.settings.sampling.mined_depth, data.num_labels)
-    ids_NK, _ = ExactIndex(z_LD).search(state.query_bank_ND, depth, data.positives)
+    no_negatives = data.positives if data.filtered is None else data.positives + data.filtered
+    ids_NK, _ = ExactIndex(z_LD).search(state.query_bank_ND, depth, no_negatives)
     return ids_NK.astype(np.int32)

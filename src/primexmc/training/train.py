@@ -213,8 +213,9 @@ def fingerprint(corpus: Corpus) -> str:
     for split in (corpus.train, corpus.val):
         if split is not None:
             digest.update(repr(split.positives.shape).encode())
-            for indices in (split.positives.indptr, split.positives.indices):
-                digest.update(np.ascontiguousarray(indices, dtype=np.int64).data)
+            for pairs in (split.positives, split.filtered):
+                for indices in () if pairs is None else (pairs.indptr, pairs.indices):
+                    digest.update(np.ascontiguousarray(indices, dtype=np.int64).data)
     for texts in (corpus.labels.texts, *(split.texts for split in (corpus.train, corpus.val) if split is not None)):
         compact = Texts.of(texts)
         digest.update(np.ascontiguousarray(compact.offsets, dtype=np.int64).data)
