@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sys
 
 import pytest
 from e2e.shop import QUICK, write_shop
@@ -203,7 +204,7 @@ def test_a_damaged_model(name, damage, model, tmp_path, capsys):
     assert str(tmp_path / "m") in the_error(capsys)
 
 
-def test_bad_questions_to_predict(model, shop, tmp_path, capsys, stdin):
+def test_bad_questions_to_predict(model, shop, tmp_path, capsys, stdin, monkeypatch):
     (tmp_path / "binary.txt").write_bytes(b"fine\n\xff\xfe\n")
     for options, sentence in [
         ([str(tmp_path / "nowhere.txt")], "no such file"),
@@ -211,7 +212,6 @@ def test_bad_questions_to_predict(model, shop, tmp_path, capsys, stdin):
         ([str(tmp_path / "binary.txt"), "--out", str(tmp_path / "out.tsv")], "binary.txt, line 2: not UTF-8"),
         (["--top", "0"], "--top is at least 1"),
         (["--batch-size", "0"], "--batch-size is at least 1"),
-        (["--format", "npz"], "--out"),
         (["--format", "xml"], "invalid choice"),
         (["--device", "cuda:9"], "cuda:9"),
         (["--out", str(tmp_path)], "a directory"),
@@ -219,6 +219,9 @@ def test_bad_questions_to_predict(model, shop, tmp_path, capsys, stdin):
         stdin(b"hello\n")
         assert main(["predict", str(model), *options]) == 2
         assert sentence in the_error(capsys)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["predict", str(model), "--format", "npz"]) == 2
+    assert "--out" in the_error(capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["binary.txt"]
     stdin(b"fine\nbro\x00ken\n")
     assert main(["predict", str(model)]) == 2

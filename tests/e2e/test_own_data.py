@@ -73,6 +73,19 @@ def test_lines_stay_aligned_and_answers_best_first(model, stdin, capsys):
     assert set(answers[0]["labels"][0]) == {"label", "uid", "id", "score"}
 
 
+@pytest.mark.parametrize("format", ["jsonl", "tsv", "npz", "parquet"])
+def test_a_pipe_takes_every_format(format, model, tmp_path, stdin, capfdbinary):
+    for out in ([], ["--out", str(tmp_path / "x")]):
+        stdin(b"red kettle\n\nusb plug\n")
+        assert main(["predict", str(model), "--top", "2", "--format", format, *out]) == 0
+    piped = capfdbinary.readouterr().out
+    if format == "npz":  # a zip, with the time of its making
+        (tmp_path / "piped").write_bytes(piped)
+        assert (load_npz(tmp_path / "piped") != load_npz(tmp_path / "x")).nnz == 0
+    else:
+        assert piped == (tmp_path / "x").read_bytes()
+
+
 def test_the_formats_say_the_same(model, tmp_path, stdin, capsys):
     from pyarrow import parquet
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..model.selection import Selection
 
 FORMATS = ("jsonl", "tsv", "npz", "parquet")
+FILES_ONLY = ("npz", "parquet")  # nothing for a screen
 KINDS = ("lines", "jsonl", "csv", "tsv", "parquet")
 LAST_WORD = "file"
 SENTENCE = "name the best labels of texts: lines, JSONL, CSV, TSV or Parquet"
@@ -27,8 +29,8 @@ Formats:
   jsonl    {"text": ..., "labels": [{"label": ..., "uid": ..., "id": ..., "score": ...}, ...]} a line, best label first
   tsv      a header, then one prediction a line: query (the text's number, from 1), rank, score, uid, label, text;
            tabs within a text become spaces
-  npz      scipy's csr matrix of scores, texts x labels; needs --out
-  parquet  the columns query, text and labels (a list of structs); needs --out and pyarrow
+  npz      scipy's csr matrix of scores, texts x labels
+  parquet  the columns query, text and labels (a list of structs); needs pyarrow
 
 What --out names appears when it is complete. Until then it grows as FILE.part; after a kill or an error the same
 command with --resume goes on from there, without repeating or losing a row.
@@ -74,7 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
     wish, selection, filters = _wish(arguments, model, format), _selection(arguments, model), _filters(arguments, model)
     if source == "-" and sys.stdin.isatty():
         print("Type a text, then Enter. Ctrl-D ends.", file=sys.stderr)
-    if arguments.out is None:
+    if arguments.out is None and format in FILES_ONLY:
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch) / f"labels.{format}"
+            predict_file(selection, source, file, wish, filters=filters)
+            sys.stdout.buffer.write(file.read_bytes())
+    elif arguments.out is None:
         predict_stream(selection, source, _Flushed(sys.stdout), wish, filters=filters)
     elif arguments.out.exists() and not (arguments.out.is_file() or arguments.out.is_dir()):
         with arguments.out.open("w", encoding="utf-8") as device:
@@ -162,6 +169,7 @@ def _format(arguments: argparse.Namespace) -> str:
         raise UserError("--resume goes on with a file; name it with --out.")
     by_name = out.suffix.lstrip(".").lower() if out is not None else ""
     format: str = arguments.format or (by_name if by_name in FORMATS else "jsonl")
-    if format in ("npz", "parquet") and (out is None or (out.exists() and not (out.is_file() or out.is_dir()))):
+    to_screen = sys.stdout.isatty() if out is None else out.exists() and not (out.is_file() or out.is_dir())
+    if format in FILES_ONLY and to_screen:
         raise UserError(f"--format {format} is not for the screen; name a file with --out.")
     return format
