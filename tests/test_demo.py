@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 from primexmc.data.corpus import Corpus, Labels, Split
 from primexmc.demo import NUM_SHOWN, run_demo
 from primexmc.model.model import PrimeModel
+from primexmc.training.saver import Interrupted
 
 THINGS = ["boat", "river", "horse", "tree", "castle", "bridge", "church", "mountain", "dog", "ship"]
 
@@ -61,3 +62,13 @@ def test_it_can_run_again_in_the_same_place(demo):
     assert again["queries"] == summary["queries"]
     rows = (out / "model" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     assert max(json.loads(row)["epoch"] for row in rows) == 1, "the log is of the last run alone"
+
+
+def test_ctrl_c_promises_nothing_that_the_demo_cannot_do(tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise Interrupted("stopped after step 3. `--resume` continues from step 3.")
+
+    monkeypatch.setattr("primexmc.demo.train", stopped)
+    with pytest.raises(Interrupted, match="begins anew") as caught:
+        run_demo(tmp_path / "demo")
+    assert "--resume" not in str(caught.value)

@@ -17,6 +17,7 @@ from .evaluation.samples import sample_rows
 from .evaluation.table import format_table
 from .evaluation.zero_shot import zero_shot
 from .model.model import PrimeModel
+from .training.saver import Interrupted
 from .training.train import train
 
 PRESET = "static-cpu"
@@ -38,7 +39,10 @@ def run_demo(
     """
     place, started = Path(out), time.perf_counter()
     corpus = corpus or Corpus.load(example_path())
-    model = train(corpus, PRESET, SHORT | dict(settings or {}), out=place / "model", overwrite=True)
+    try:
+        model = train(corpus, PRESET, SHORT | dict(settings or {}), out=place / "model", overwrite=True)
+    except Interrupted:
+        raise Interrupted("stopped; the next demo in the same place begins anew.") from None
     train_s = time.perf_counter() - started
     results = {"PRIME": evaluate(model, corpus)} | baseline_results(model, corpus)
     samples = sample_predictions(model, corpus.split("test"), NUM_IN_REPORT)
