@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from compare.cases import make_corpus
 
+import primexmc
 from primexmc.cli import main
 from primexmc.compare import costs as costs_module
 from primexmc.compare.compare import costs
 from primexmc.compare.costs import costs_table
 from primexmc.compare.registry import find_method
+from primexmc.data.example import example_path
 from primexmc.losses import log_sum_exp
 from primexmc.losses.relation import Relation
 from primexmc.model.static import StaticEncoder
@@ -119,3 +123,12 @@ def test_on_the_command_line(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["a", "prime", "dexml"] and not (tmp_path / "out").exists()
     assert main(["compare", str(tmp_path), "--costs"]) == 2
+
+
+def test_the_docs_have_todays_numbers():
+    """docs/compare.md's table of the embedded example."""
+    settings = {"training.device": "cpu"}
+    shown = costs_table(costs(example_path(), recipe="field", preset="static-cpu", settings=settings))
+    page = (Path(primexmc.__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    for line in shown.splitlines():
+        assert line.rstrip() in page, line

@@ -17,22 +17,27 @@ from .experiment import Experiment
 from .field import Field
 
 REPORT = "report.html"
-RESULTS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@10", "R@100")
+RESULTS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@100")
 COSTS = {
     "train_s": "training, s",
     "epochs": "epochs",
     "peak_gib": "peak, GiB",
     "model_mb": "model, MB",
     "predict_ms": "a query, ms",
+}
+STEP = {
     "queries_a_step": "queries",
     "labels_a_step": "labels",
     "texts_a_step": "texts encoded",
     "products_a_step": "products, million",
+    "search_texts_a_step": "texts for searches",
+    "search_products_a_step": "products for searches, million",
 }
-MEANING = """<p class="quiet">Training includes choosing on validation and training again where the preset says so.
-Peak: of the GPU's memory, on a CPU of the process. A query: one text alone, median. Queries, labels, texts encoded and
-inner products: of the first training step, counted from the settings.</p>"""
-MILLIONS = {"products_a_step"}
+COSTS_MEAN = """<p class="quiet">Training includes choosing on validation and training again where the preset says so.
+Peak: of the GPU's memory, on a CPU of the process. A query: one text alone, median.</p>"""
+STEP_MEANS = """<p class="quiet">Counted from the settings: texts through the encoder and inner products of a training
+step, what is computed twice in place of being kept counted twice.</p>"""
+MILLIONS = {"products_a_step", "search_products_a_step"}
 MOST_SIDE_BY_SIDE = 6
 
 
@@ -69,30 +74,37 @@ def _lede(entries: Sequence[Entry], names: Sequence[str]) -> str:
 
 
 def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mapping[str, Any]], ident: str) -> str:
-    """The recipes one by one, then the methods that are in none."""
+    """The methods, the best first; then the recipes one by one, in their own order."""
     parts, seen = [], set[str]()
     for number, recipe in enumerate(recipes):
-        inside = [entry for entry in entries if entry.method in recipe.get("methods", ())]
-        if inside:
-            seen |= {entry.method for entry in inside}
+        order = list(recipe.get("methods", ()))
+        inside = sorted((entry for entry in entries if entry.method in order), key=lambda e: order.index(e.method))
+        if any(entry.method in recipe["lines"] for entry in inside):
+            seen |= recipe["lines"].keys()
             content = _recipe_chart(directory, inside, recipe) + _tables(
-                directory, inside, f"{ident}-{number}", learning=False
+                directory, inside, f"{ident}-{number}", in_recipe=True
             )
             parts.append(section(f"{ident}-{number}", recipe["title"], content, level=3))
     rest = [entry for entry in entries if entry.method not in seen]
+    rest.sort(key=lambda entry: -(entry.mean("P@1") or 0.0))
     return "\n".join([_tables(directory, rest, ident), *parts])
 
 
-def _tables(directory: Path, entries: Sequence[Entry], ident: str, *, learning: bool = True) -> str:
+def _tables(directory: Path, entries: Sequence[Entry], ident: str, *, in_recipe: bool = False) -> str:
+    """A recipe has its own chart, and its predictions are there for who asks for them."""
     if not entries:
         return ""
+    samples = _samples(directory, entries)
+    if in_recipe and samples:
+        samples = f"<details><summary>Show them</summary>{samples}</details>"
     return "\n".join(
         [
             _results(entries),
-            section(f"{ident}-learning", "Learning", _learning(directory, entries) if learning else "", level=3),
+            section(f"{ident}-learning", "Learning", "" if in_recipe else _learning(directory, entries), level=3),
             section(f"{ident}-rare", "Frequent and rare labels", _buckets(entries), level=3),
-            section(f"{ident}-costs", "What it costs", _costs(entries), level=3),
-            section(f"{ident}-samples", "Predictions", _samples(directory, entries), level=3),
+            section(f"{ident}-costs", "What it costs", _amounts(entries, COSTS, COSTS_MEAN), level=3),
+            section(f"{ident}-step", "A training step", _amounts(entries, STEP, STEP_MEANS), level=3),
+            section(f"{ident}-samples", "Predictions", samples, level=3),
         ]
     )
 
@@ -139,16 +151,19 @@ def _buckets(entries: Sequence[Entry]) -> str:
 training pairs.</p><div class="trio">{figures}</div>"""
 
 
-def _costs(entries: Sequence[Entry]) -> str:
-    columns = [name for name in COSTS if any(entry.mean(name) for entry in entries)]
-    if not columns:
-        return ""
-    rows = {entry.name: [f"<td>{_amount(name, entry.mean(name))}</td>" for name in columns] for entry in entries}
-    return table("What it costs", ["Method", *(COSTS[name] for name in columns)], rows) + MEANING
+def _amounts(entries: Sequence[Entry], names: Mapping[str, str], meaning: str) -> str:
+    """Of those that have any of it."""
+    columns = [name for name in names if any(entry.mean(name) for entry in entries)]
+    rows = {
+        entry.name: [f"<td>{_amount(name, entry.mean(name))}</td>" for name in columns]
+        for entry in entries
+        if any(entry.mean(name) for name in columns)
+    }
+    return table("Costs", ["Method", *(names[name] for name in columns)], rows) + meaning if rows else ""
 
 
 def _amount(name: str, value: float | None) -> str:
-    if value is None:
+    if not value:
         return "–"
     value = value / 1e6 if name in MILLIONS else value
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
@@ -157,9 +172,10 @@ def _amount(name: str, value: float | None) -> str:
 def _samples(directory: Path, entries: Sequence[Entry]) -> str:
     """As in the paper's first table: a query, what it should get, and what each method says."""
     answers: dict[str, dict[str, Any]] = {}
-    for entry in entries[:MOST_SIDE_BY_SIDE]:
-        for sample in read_details(directory, str(entry.rows[0].get("key"))).get("samples", []):
-            answers.setdefault(sample["text"], {})[entry.name] = sample
+    found = {entry.name: read_details(directory, str(entry.rows[0].get("key"))).get("samples", []) for entry in entries}
+    for name, samples in [pair for pair in found.items() if pair[1]][:MOST_SIDE_BY_SIDE]:
+        for sample in samples:
+            answers.setdefault(sample["text"], {})[name] = sample
     items = "".join(_side_by_side(text, methods) for text, methods in answers.items())
     if not items:
         return ""
@@ -218,4 +234,4 @@ def _points(
 
 def _plain(x: str) -> str:
     """A setting or column in words."""
-    return COSTS.get(x, x.rpartition(".")[2].replace("_", " ")) + (" a step" if x.endswith("_a_step") else "")
+    return f"{STEP[x]} a step" if x in STEP else x.rpartition(".")[2].replace("_", " ")

@@ -11,7 +11,7 @@ Points = Sequence[tuple[float, float]]
 WIDTH, HEIGHT = 440, 260
 LEFT, RIGHT, TOP, BOTTOM = 40, 78, 14, 40
 LABEL_GAP = 17  # between names at the right end
-LETTER = 7.2  # about as wide is a letter of a name
+LETTER = 8.3  # about as wide is a letter of a name
 COLOURS = 8
 LONGEST_NAME = 24
 
@@ -109,11 +109,15 @@ def _short(name: str) -> str:
 
 
 def _spread(places: Sequence[float], lowest: float) -> list[float]:
-    """The same places, moved up where names would lie on each other."""
+    """The same places, moved apart where names would lie on each other, and held between top and bottom."""
     moved = list(places)
     for i in sorted(range(len(places)), key=lambda i: -places[i]):
         moved[i] = min(moved[i], lowest)
         lowest = moved[i] - LABEL_GAP
+    highest = float(TOP)
+    for i in sorted(range(len(places)), key=lambda i: moved[i]):
+        moved[i] = max(moved[i], highest)
+        highest = moved[i] + LABEL_GAP
     return moved
 
 
