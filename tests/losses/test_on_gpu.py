@@ -12,8 +12,10 @@ from primexmc.config import LossSettings
 from primexmc.losses import (
     Objective,
     Positives,
+    contrastive_loss,
     decoupled_softmax_loss,
     dynamic_margin_loss,
+    log_sum_exp,
     prototype_regulariser,
 )
 
@@ -24,6 +26,7 @@ LOSSES = {
     "mean": lambda sim, other, true, g: dynamic_margin_loss(sim, true, generator=g, softmax_tau=None, tie_gradient=0.5),
     "inverted": lambda sim, other, true, g: dynamic_margin_loss(sim, true, generator=g, margin_form="inverted"),
     "softmax": lambda sim, other, true, g: decoupled_softmax_loss(sim, true),
+    "contrastive": lambda sim, other, true, g: contrastive_loss(sim, true, generator=g),
     "regulariser": lambda sim, other, true, g: prototype_regulariser(other, sim, true, generator=g),
 }
 
@@ -52,10 +55,13 @@ def test_value_and_gradient_as_on_the_cpu(name, dtype):
         assert (results[0][1] - results[1][1]).abs().max().item() <= 10 * tolerance * scale
 
 
-@pytest.mark.parametrize("name", ["margin", "softmax"])
+@pytest.mark.parametrize("name", ["margin", "softmax", "contrastive", "softmax in parts"])
 @pytest.mark.parametrize("autocast", [True, False])
-def test_the_objective_never_waits(name, autocast):
+def test_the_objective_never_waits(name, autocast, monkeypatch):
     """From scipy's matrix on the CPU to the gradients, with synchronisation forbidden."""
+    name, _, in_parts = name.partition(" ")
+    if in_parts:
+        monkeypatch.setattr(log_sum_exp, "CELLS_AT_ONCE", {"cuda": 200 * 128})
     *_, true = case()
     q, labels, z = (torch.randn(n, 64, device="cuda", requires_grad=True) for n in (200, 500, 500))
     objective, generator = Objective(LossSettings(name=name), prototypes=True), torch.Generator("cuda").manual_seed(0)

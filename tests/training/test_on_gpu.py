@@ -16,6 +16,7 @@ from primexmc.model.model import PrimeModel
 from primexmc.training import loop
 from primexmc.training.batches import BatchMaker
 from primexmc.training.begin import begin_state
+from primexmc.training.log import Log
 from primexmc.training.optimiser import set_learning_rates
 from primexmc.training.phase import Phase
 from primexmc.training.saver import Interrupted, Saver
@@ -65,6 +66,33 @@ def test_the_cpu_never_waits_within_a_step(encoder, mode, loss):
     after = state.network.state_dict()
     assert torch.isfinite(state.totals).all() and state.totals[2] == 4
     assert any(not torch.equal(before[name], after[name]) for name in before)
+    assert all(torch.isfinite(value).all() for value in after.values())
+
+
+PARTS = {
+    "mined": {"sampling__negatives": "mined", "sampling__mining": 0.0},
+    "pool": {"sampling__negatives": "pool", "sampling__pool_size": 4, "prototypes__centroid_mode": "ema"},
+    "all in parts": {"sampling__negatives": "all", "training__texts_at_once": 8, "prototypes__enabled": False},
+    "more queries": {"sampling__queries_per_label": 2, "prototypes__centroid_mode": "ema"},
+    "sum": {"prototypes__combine": "sum"},
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("loss", ["softmax", "contrastive"])
+def test_every_part_trains(encoder, name, loss, tmp_path):
+    """A whole phase with each source of labels; what it learned is finite and something."""
+    device = torch.device(DEVICE)
+    encoder.to(device)
+    made = make_phase(make_corpus(100), encoder, quick(loss__name=loss, training__epochs=3, **PARTS[name]))
+    phase = Phase(made.name, made.settings, made.data, made.last_epoch, bf16=True)
+    state = begin_state(phase, encoder, device)
+    before = {key: value.clone() for key, value in state.network.state_dict().items()}
+    with Log(tmp_path / "metrics.jsonl", quiet=True) as log:
+        loop.run_phase(phase, state, log, None, lambda: None)
+    after = state.network.state_dict()
+    assert state.mined_NK.size > 0 if name == "mined" else state.mined_NK.size == 0
+    assert any(not torch.equal(before[key], after[key]) for key in before)
     assert all(torch.isfinite(value).all() for value in after.values())
 
 
