@@ -159,6 +159,9 @@ class TrainingSettings:
     warmup_steps: int = setting(100, "steps of linear warm-up; then linear to zero", low=0)
     seed: int = setting(0, "same seed, same machine: same run", low=0)
     validate_every: int = setting(1, "epochs between validations; 0 never validates and keeps the last epoch", low=0)
+    replay: bool = setting(
+        False, "with --from: train on what the model remembers, too, so that the data may hold only what is new"
+    )
     refit: bool = setting(False, "afterwards train again on train + validation for the epochs that were best")
     checkpoint_every_s: float = setting(60.0, "seconds between checkpoints", low=0)
     device: str = setting("auto", '"auto", "cpu", "cuda" or "cuda:1"')

@@ -151,7 +151,7 @@ def test_a_full_disk(shop, tmp_path, capsys, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device", str(tmp_path / "out" / "labels.jsonl"))
 
-    monkeypatch.setattr("primexmc.model.storage._write_labels", fail)
+    monkeypatch.setattr("primexmc.model.storage.write_labels", fail)
     assert main(["train", str(shop / "train.csv"), "--out", str(tmp_path / "out"), *QUICK]) == 2
     assert "labels.jsonl: No space left on device." in the_error(capsys)
     assert not list(tmp_path.iterdir())

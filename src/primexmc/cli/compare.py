@@ -26,6 +26,7 @@ examples:
   primexmc compare gutenberg --methods prime,prime-softmax --preset gutenberg --seeds 3 --out results
   primexmc compare gutenberg --recipe loss-terms --seeds 2 --out results
   primexmc compare gutenberg --methods prime,dexml --costs
+  primexmc compare gutenberg --unseen --out results
   primexmc compare gutenberg --methods pecos-xrlinear-3,omikuji-bonsai,bm25 --out results"""
 
 
@@ -34,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", metavar="A,B", help="names (or TOML files) with commas between them; see below")
     parser.add_argument(
         "--recipe", metavar="NAME", help="an experiment: its methods, or those of it that --methods name"
+    )
+    parser.add_argument(
+        "--unseen", action="store_true", help="hold a tenth of the labels out and add them later (unseen.json)"
     )
     parser.add_argument("--costs", action="store_true", help="only count what a training step of each costs")
     parser.add_argument(
@@ -57,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..config import parse_overrides
     from ..errors import UserError
 
+    if arguments.unseen:
+        return _unseen(arguments)
     if arguments.methods is None and arguments.recipe is None:
         raise UserError("compare needs --methods or --recipe; `primexmc compare --help` lists both.")
     methods = None if arguments.methods is None else _names(arguments.methods)
@@ -77,6 +83,25 @@ def run(arguments: argparse.Namespace) -> int:
         seeds=arguments.seeds,
         quiet=arguments.quiet,
         **shared,
+    )
+    return 0
+
+
+def _unseen(arguments: argparse.Namespace) -> int:
+    from ..compare.unseen import METHODS, unseen
+    from ..config import parse_overrides
+    from ..errors import UserError
+
+    if arguments.recipe is not None or arguments.costs or arguments.seeds != 1 or arguments.modes != "theta":
+        raise UserError("--unseen goes with --methods and settings alone; for another seed --set training.seed=1.")
+    unseen(
+        arguments.data,
+        METHODS if arguments.methods is None else _names(arguments.methods),
+        out=arguments.out,
+        preset=arguments.preset,
+        config=arguments.config,
+        settings=parse_overrides(arguments.set),
+        quiet=arguments.quiet,
     )
     return 0
 

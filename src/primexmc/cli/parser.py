@@ -8,13 +8,14 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import UserError, did_you_mean
-from . import compare, demo, evaluate, export, info, predict, serve, train
+from . import compare, demo, evaluate, export, info, labels, predict, serve, train
 
 VERBS = {
     "train": train,
     "evaluate": evaluate,
     "compare": compare,
     "predict": predict,
+    "labels": labels,
     "export": export,
     "info": info,
     "serve": serve,

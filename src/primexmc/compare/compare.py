@@ -54,8 +54,8 @@ def compare(
     chosen = [(method, modes_of(method, modes)) for method in _chosen(methods, experiment)]
     if not chosen or seeds < 1:
         raise UserError("compare needs at least one method and one seed.")
-    values = {**(experiment.settings if experiment else {}), **_named(config, settings or {})}
-    corpus = data if isinstance(data, Corpus) else _load(data, preset, values)
+    values = {**(experiment.settings if experiment else {}), **named_values(config, settings or {})}
+    corpus = data if isinstance(data, Corpus) else load_corpus(data, preset, values)
     base, _ = resolve(corpus, preset, None, values)
     comparison = Comparison(
         corpus=corpus,
@@ -89,8 +89,8 @@ def costs(
 ) -> dict[str, dict[str, int]]:
     """What a training step of each method costs, by name; nothing is trained. Methods of others are left out."""
     experiment = None if recipe is None else load_experiment(recipe)
-    values = {**(experiment.settings if experiment else {}), **_named(config, settings or {})}
-    corpus = data if isinstance(data, Corpus) else _load(data, preset, values)
+    values = {**(experiment.settings if experiment else {}), **named_values(config, settings or {})}
+    corpus = data if isinstance(data, Corpus) else load_corpus(data, preset, values)
     ours = [method for method in _chosen(methods, experiment) if isinstance(method, Recipe)]
     return {method.name: step_costs(corpus, method.resolved(corpus, preset, values)) for method in ours}
 
@@ -107,7 +107,7 @@ def _found(methods: Sequence[str | Method]) -> list[Method]:
     return list({method.name: method for method in found}.values())
 
 
-def _named(config: str | Path | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+def named_values(config: str | Path | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """By dotted key; checked before anything is read."""
     values: dict[str, Any] = {}
     if config is not None:
@@ -118,7 +118,7 @@ def _named(config: str | Path | None, settings: Mapping[str, Any]) -> dict[str, 
     return values | dict(flatten(settings))
 
 
-def _load(data: str | Path, preset: str | None, values: Mapping[str, Any]) -> Corpus:
+def load_corpus(data: str | Path, preset: str | None, values: Mapping[str, Any]) -> Corpus:
     """Read as the preset and the user say; a method does not choose how the data is read."""
     settings = Settings() if preset is None else Settings().with_values(load_preset(preset), f"preset {preset}")
     corpus = Corpus.load(data, settings=settings.with_values(values, "settings").data)

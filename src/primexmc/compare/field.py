@@ -20,8 +20,8 @@ Row = dict[str, Any]
 class Field:
     """The rows in a directory. Several comparisons may write to it at the same time."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory, self.path = directory, directory / FIELD
+    def __init__(self, directory: Path, name: str = FIELD) -> None:
+        self.directory, self.path = directory, directory / name
         self.rows()
 
     def rows(self) -> list[Row]:

@@ -58,7 +58,7 @@ class Recipe:
 
     def run(self, task: Task, modes: Sequence[str]) -> Outcome:
         forget_peak()
-        model = self._trained(task)
+        model = self.trained(task)
         validated = bool(model.facts["validation"])
         return Outcome(
             scores={"theta": evaluate(model, task.corpus)},
@@ -85,7 +85,7 @@ class Recipe:
         scaled = {key: _scaled(settings, key, factor) for key, factor in self.times.items()}
         return settings.with_values(scaled, f"method {self.name}")
 
-    def _trained(self, task: Task) -> PrimeModel:
+    def trained(self, task: Task) -> PrimeModel:
         """Continues what a stopped call has left."""
         if (task.place / DESCRIPTION).exists() and not has_checkpoint(task.place / FOLDER):
             return PrimeModel.load(task.place, self.settings(task).training.device)

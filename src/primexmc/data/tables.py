@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..config import DataSettings
 from ..errors import UserError, did_you_mean
 from .cells import LabelIndex, cell_text, find_separator, pieces
-from .corpus import Corpus, DataWarning, Split
+from .corpus import Corpus, DataWarning, Labels, Split
 from .fields import as_text, title_and_content
 from .label_table import LABEL_COLUMNS, read_label_table
 from .lines import COMPRESSIONS, without_suffixes
@@ -52,6 +52,13 @@ def read_table_directory(directory: Path, settings: DataSettings) -> Corpus:
 def read_table_file(path: Path, settings: DataSettings, part: Literal["train", "test"]) -> Corpus:
     """One table, as train or test."""
     return _read({part: open_table(path, _columns(settings))}, without_suffixes(path)[0], settings)
+
+
+def read_known_queries(path: Path, labels: Labels, settings: DataSettings) -> Split:
+    """One table of queries of labels that are known: by uid, or by a name that only one of them has."""
+    queries = _read_queries(open_table(path, _columns(settings)), settings)
+    queries.resolve(LabelIndex(labels), settings.separator, "")
+    return queries.builder.finish(len(labels))
 
 
 def read_dataset(source: Any, settings: DataSettings, part: Literal["train", "test"]) -> Corpus:

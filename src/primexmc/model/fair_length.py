@@ -1,8 +1,8 @@
-"""How long an untrained prototype may be, so that its label takes no more wrong places than a trained one does.
+"""How long an untrained prototype may be, so that its label is not in too many places where it is wrong.
 
 Untrained prototypes lie nearer to all queries than trained ones, which have learned what they are not. So known labels
 are treated as if they were new, and made so short that they are wrongly among the first places of the remembered
-queries as often as with their own prototypes.
+queries half as often again as with their own prototypes.
 Shapes: Q remembered queries, S known labels, L labels, D dimensions.
 """
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 IdArray = npt.NDArray[np.int64]
 NUM_LABELS, NUM_QUERIES, PLACES = 1000, 2000, 10
+FAVOUR = 1.5  # so many wrong places for one of a trained label; more costs the old labels more than the new ones win
 UNKNOWN = 0.8  # where no memory tells; about what is measured with no, one and a few examples
 
 
@@ -59,7 +60,7 @@ def fair_length(model: PrimeModel, neighbours: Neighbours, num_examples: int) ->
     h_SD = neighbours.h_LD[at_S]
     new_SD = untrained_prototypes(model, h_SD, centroids, neighbours.free_vectors(h_SD, at_S))
     own_QS, new_QS = h_QD @ model.prototypes_LD[at_S].float().T, h_QD @ new_SD.float().T
-    num_wrong = int(((own_QS > last_Q1) & false_QS).sum())
+    num_wrong = round(FAVOUR * int(((own_QS > last_Q1) & false_QS).sum()))
     needed = (last_Q1 / new_QS)[(new_QS > 0) & false_QS].sort().values  # the length from which each is in its place
     return min(1.0, float(needed[num_wrong])) if num_wrong < len(needed) else 1.0
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -15,7 +13,6 @@ from torch import Tensor
 
 from ..atomic import replace_directory
 from ..config import PrototypeSettings, Settings
-from ..data.corpus import Labels
 from ..errors import UserError
 from .calibration import Calibration
 from .card import MARK, card_text
@@ -23,8 +20,9 @@ from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
 from .hub import download, is_on_hub
+from .label_list import IdArray, read_labels, write_labels
 from .memory import Memory
-from .model import IdArray, PrimeModel
+from .model import PrimeModel
 from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
@@ -42,7 +40,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
         if model.memory is not None:
             write_tensors(model.memory.tensors(), directory / MEMORY)
-        _write_labels(model, directory / "labels.jsonl")
+        write_labels(model.labels, model.label_counts_L, directory)
         description = {
             "format": "primexmc model",
             "format_version": FORMAT_VERSION,
@@ -69,7 +67,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         path = download(path)
     description = read_description(path)
     settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
-    labels, label_counts_L = _read_labels(path / "labels.jsonl")
+    labels, label_counts_L = read_labels(path)
     encoder = load_encoder(settings.encoder, path / "encoder")
     network = _read_network(path / "network.safetensors", encoder, settings.prototypes)
     per_label = {name: value.to(device) for name, value in _read_tensors(path / "prototypes.safetensors").items()}
@@ -153,27 +151,3 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
         return load_file(file)
     except (OSError, SafetensorError) as error:
         raise UserError(f"{file}: missing or damaged ({error}); train or copy the model again.") from None
-
-
-def _write_labels(model: PrimeModel, file: Path) -> None:
-    labels = model.labels
-    columns = zip(labels.uids, labels.names, labels.texts, model.label_counts_L.tolist(), strict=True)
-    with file.open("w", encoding="utf-8") as lines:
-        for uid, name, text, count in columns:
-            row = {"uid": uid, "name": name, "text": text, "train_queries": count}
-            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _read_labels(file: Path) -> tuple[Labels, IdArray]:
-    try:
-        rows = list(_rows(file))
-        labels = Labels([row["uid"] for row in rows], [row["name"] for row in rows], [row["text"] for row in rows])
-        return labels, np.array([row["train_queries"] for row in rows], dtype=np.int64)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{file}: missing or damaged ({error}); train or copy the model again.") from None
-
-
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            yield json.loads(line)

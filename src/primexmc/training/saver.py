@@ -82,6 +82,11 @@ class Saver:
                 f"{self.place}: the unfinished training is of other data; "
                 "give it the data it began with, or --overwrite."
             )
+        if run.get("from") != self.identity.get("from"):
+            raise UserError(
+                f"{self.place}: the unfinished training did not begin with this model, or began with another; "
+                "resume it with the same --from, or start afresh with --overwrite."
+            )
         for section, values in self.identity["settings"].items():
             for name, value in values.items():
                 before = run["settings"].get(section, {}).get(name)

@@ -22,7 +22,8 @@ from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.memory import Memory
 from ..model.model import PrimeModel
-from .begin import begin_state, blank_state
+from .begin import begin_from, begin_state, blank_state
+from .continuing import Start, continued
 from .data import prepare, usable_queries
 from .finish import exact_prototypes
 from .log import Log
@@ -44,6 +45,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     *,
     config: str | Path | None = None,
+    from_model: PrimeModel | str | Path | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -52,22 +54,37 @@ def train(
     """Trains PRIME on `corpus.train`; with `out` the model is saved there, with checkpoints on the way.
 
     `settings` are single values like `{"training.epochs": 3}` and win over `config` (a TOML file), which wins over the
-    preset. What none of them names is derived from the data and the hardware.
+    preset. What none of them names is derived from the data and the hardware. With `from_model` training goes on with
+    what that model has learned, and its settings stand where a preset would.
     """
     corpus.split("train")
-    chosen, derived = resolve(corpus, preset, None if config is None else Path(config), settings or {})
+    file, start = None if config is None else Path(config), None
+    if from_model is None:
+        chosen, derived = resolve(corpus, preset, file, settings or {})
+    else:
+        start = Start.of(from_model, settings or {})
+        corpus, chosen, derived = continued(start.model, corpus, preset, file, settings or {})
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "model" if out is None else Path(out)
-        return _Run(corpus, chosen, derived, place, keep=out is not None, quiet=quiet).run(resume, overwrite)
+        run = _Run(corpus, chosen, derived, start, place, keep=out is not None, quiet=quiet)
+        return run.run(resume, overwrite)
 
 
 class _Run:
     """One call of `train`: its settings, its place on disk and its log."""
 
     def __init__(
-        self, corpus: Corpus, settings: Settings, derived: dict[str, Any], place: Path, *, keep: bool, quiet: bool
+        self,
+        corpus: Corpus,
+        settings: Settings,
+        derived: dict[str, Any],
+        start: Start | None,
+        place: Path,
+        *,
+        keep: bool,
+        quiet: bool,
     ) -> None:
-        self.full = corpus
+        self.full, self.start = corpus, start
         self.corpus = _with_validation(corpus, settings)
         self.settings, self.derived, self.place, self.keep, self.quiet = settings, derived, place, keep, quiet
         self.device = pick_device(settings.training.device)
@@ -77,7 +94,8 @@ class _Run:
     def run(self, resume: bool, overwrite: bool) -> PrimeModel:
         if self.settings.training.threads:
             torch.set_num_threads(self.settings.training.threads)
-        identity = {"settings": self._identity(), "corpus": fingerprint(self.full)}
+        began_with = None if self.start is None else self.start.model.fingerprint()
+        identity = {"settings": self._identity(), "corpus": fingerprint(self.full), "from": began_with}
         self.saver = Saver(self.place, identity, self.settings.training.checkpoint_every_s, enabled=self.keep)
         if self.keep:
             check_place(self.place, resume=resume, overwrite=overwrite)
@@ -124,14 +142,18 @@ class _Run:
         """Trains one phase, from a checkpoint of it where there is one."""
         settings = self.settings
         torch.manual_seed(settings.training.seed)
-        encoder = load_encoder(settings.encoder).to(self.device)
+        start = self.start
+        encoder = (load_encoder(settings.encoder) if start is None else start.encoder()).to(self.device)
         data = prepare(self.full, split, encoder, settings)
         phase = Phase(name, settings, data, last_epoch, self.bf16)
         saved = self.saver.take(name)
-        if saved is None:
+        if saved is None and start is None:
             state = begin_state(phase, encoder, self.device)
+        elif saved is None and start is not None:
+            state = begin_from(phase, encoder, start.network_state(self.full.labels), self.device)
         else:
-            state = blank_state(phase, encoder, self.device)
+            assert saved is not None
+            state = blank_state(phase, encoder, self.device, None if start is None else start.num_free_vectors)
             state.restore(saved.tensors, saved.numbers)
         validator = None
         if name == "choose":
@@ -191,6 +213,8 @@ class _Run:
         self.log.say(
             f"{self.full.name}: {len(train):,} training queries, {labels:,} labels{held_out}; on {self.device}"
         )
+        if self.start is not None:
+            self.log.say(self.start.story(self.full.labels))
         if self.derived:
             shown = "  ".join(f"{key}={value}" for key, value in self.derived.items())
             self.log.say(f"derived from data and hardware: {shown}")
