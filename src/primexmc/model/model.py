@@ -25,12 +25,14 @@ from ..retrieval.exact import ExactIndex
 from .calibration import Calibration
 from .centroids import Centroids
 from .encode import TextReader, as_float32, pick_device, wants_bf16
+from .encoder import TextEncoder
 from .memory import Memory
 from .network import PrimeNetwork
 from .selection import Selection
 
 FloatArray = npt.NDArray[np.float32]
 IdArray = npt.NDArray[np.int64]
+MOST_INT8_COST = 0.2  # points of P@1 on validation
 
 
 class Prediction(NamedTuple):
@@ -61,8 +63,19 @@ class PrimeModel:
     def __post_init__(self) -> None:
         self.network.eval().requires_grad_(False)
         settings = self.settings
-        self._reader = TextReader(self.network.encoder, settings.data.query_tokens, settings.encoder.query_prefix)
+        encoder = self._encoder_for_queries()
+        self._reader = TextReader(encoder, settings.data.query_tokens, settings.encoder.query_prefix)
         self.labels_changed()
+
+    def _encoder_for_queries(self) -> TextEncoder:
+        """In 8-bit numbers where that is wanted, or known to cost next to nothing."""
+        encoder, wanted = self.network.encoder, self.settings.search.encoder
+        cheap = wanted == "auto" and self.facts.get("int8_cost", MOST_INT8_COST) < MOST_INT8_COST
+        if self.device.type != "cpu" or not (wanted == "int8" or cheap):
+            return encoder
+        from .int8 import Int8Encoder, can_be_int8, is_quicker
+
+        return Int8Encoder(encoder) if can_be_int8(encoder) and (wanted == "int8" or is_quicker()) else encoder
 
     def labels_changed(self) -> None:
         """What is made of labels and prototypes is made again."""

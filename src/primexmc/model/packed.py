@@ -105,7 +105,11 @@ def _layer(layer: Layer, x_TD: Tensor, attention: Attention, training: bool) -> 
     return _norm(layer.narrow_norm, out_TD + x_TD)
 
 
-def _linear(linear: nn.Linear, x: Tensor) -> Tensor:
+def _linear(linear: nn.Module, x: Tensor) -> Tensor:
+    """Others than torch's own see to their numbers themselves."""
+    if not isinstance(linear, nn.Linear):
+        product: Tensor = linear(x)
+        return product
     return functional.linear(x, linear.weight.to(x.dtype), linear.bias.to(x.dtype))
 
 

@@ -17,6 +17,7 @@ from ..config import Settings
 from ..data.corpus import Corpus, Split
 from ..data.texts import Texts
 from ..evaluation.calibrate import calibrate
+from ..evaluation.int8_cost import int8_cost
 from ..model.calibration import Calibration
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
@@ -125,6 +126,8 @@ class _Run:
             state.network.load_state_dict(state.best.network)
             model = self._model(phase, state, chosen)
             model.calibration = calibrate(model, corpus.val)
+            if (cost := int8_cost(model, corpus.val)) is not None:
+                model.facts["int8_cost"] = chosen["int8_cost"] = cost
             if not settings.training.refit:
                 return self._kept(model)
             calibration = None if model.calibration is None else model.calibration.to_dict()
@@ -187,6 +190,7 @@ class _Run:
                 "trained_on_queries": phase.data.num_queries,
                 "epochs": phase.last_epoch if phase.name == "refit" else chosen.get("epoch", phase.last_epoch),
                 "validation": chosen.get("scores", {}),
+                **{key: chosen[key] for key in ("int8_cost",) if key in chosen},
             },
         )
 

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "predict_speed.py"
+
+
+def test_a_tiny_run(tmp_path: Path) -> None:
+    sizes = ["--labels", "100", "--texts", "5", "--batch-size", "4", "--threads", "1"]
+    command = [sys.executable, str(SCRIPT), *sizes, "--out", str(tmp_path / "out.json")]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[1] / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [row["what"] for row in found["rows"]] == [
+        "encode, one text",
+        "search, one text",
+        "predict, one text",
+        "predict, 4 together",
+    ]
+    assert all(0 < row["p50_ms"] <= row["p95_ms"] and row["cpu_ms"] > 0 for row in found["rows"])
+    assert found["commit"] and "p50 ms" in done.stdout
