@@ -54,7 +54,7 @@ def _fill(client: Any, name: str, model: PrimeModel) -> None:
         schema.add_field(column, DataType.VARCHAR, max_length=LONGEST_TEXT)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=z_LD.shape[1])
     index = client.prepare_index_params()
-    index.add_index("vector", index_type="AUTOINDEX", metric_type="IP")  # vectors of length 1: the cosine
+    index.add_index("vector", index_type="AUTOINDEX", metric_type="IP")  # not the cosine: added labels are shorter
     client.create_collection(name, schema=schema, index_params=index)
     try:
         for start in range(0, len(labels), ROWS_AT_ONCE):

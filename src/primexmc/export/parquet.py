@@ -12,7 +12,7 @@ ROWS_PER_GROUP = 16_384
 
 
 def export_parquet(model: PrimeModel, place: str) -> str:
-    """The columns id, uid, name, text, train_queries and vector: the prototype, of length 1."""
+    """The columns id, uid, name, text, train_queries and vector: the prototype, to be searched by inner product."""
     try:
         import pyarrow
         from pyarrow import parquet

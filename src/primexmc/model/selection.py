@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from ..data.label_finder import LabelFinder
 from ..errors import UserError
-from .centroids import Centroids
+from .per_label import PerLabel
 
 if TYPE_CHECKING:
     from .model import Prediction, PrimeModel
@@ -104,13 +104,13 @@ def _blocked(model: PrimeModel, allowed: Iterable[str] | None, blocked: Iterable
 
 def _part(model: PrimeModel, ids: IdArray) -> PrimeModel:
     """The same model with these labels alone."""
-    import torch
-
-    rows, memory = torch.from_numpy(ids).to(model.device), model.memory
+    some, memory = PerLabel.of(model).take(ids), model.memory
     return dataclasses.replace(
         model,
-        label_counts_L=model.label_counts_L[ids],
-        prototypes_LD=model.prototypes_LD[rows],
-        centroids=Centroids(model.centroids.c_LD[rows], model.centroids.has_L[rows]),
+        labels=some.labels,
+        label_counts_L=some.label_counts_L,
+        prototypes_LD=some.prototypes_LD,
+        centroids=some.centroids,
+        trained_L=some.trained_L,
         memory=memory and dataclasses.replace(memory, positives=csr_matrix(memory.positives[:, ids])),
     )
