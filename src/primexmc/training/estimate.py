@@ -19,6 +19,7 @@ from ..data.propensity import inverse_propensity
 from ..data.texts import Texts
 from ..model.network import num_free_vectors
 from ..model.size import EncoderSize
+from ..sampling.negatives import label_source
 from ..sampling.positives import PositiveSampler, batch_labels
 
 GIB = 2**30
@@ -218,4 +219,5 @@ def _labels_of_a_batch(corpus: Corpus, settings: Settings, batch_queries: int) -
     queries = rng.choice(usable, min(batch_queries, len(usable)), replace=False)
     rows = train.positives[queries]
     sampler = PositiveSampler(rows, weights_L, settings.sampling.positives_per_query)
-    return len(batch_labels(sampler.draw(np.arange(len(queries)), rng)))
+    more = label_source(train.positives, settings.sampling).draw(queries, rng)
+    return len(batch_labels(sampler.draw(np.arange(len(queries)), rng), more))
