@@ -10,7 +10,7 @@ import torch
 from model.tiny import DIM
 
 from primexmc.config import PrototypeSettings
-from primexmc.model.contributions import PARTS, contributions
+from primexmc.model.contributions import PARTS, Tokens, contributions
 from primexmc.model.network import PrimeNetwork
 
 
@@ -51,7 +51,7 @@ def test_the_mean_over_all_orders(there):
         for at, part in enumerate(order):
             before, after = set(order[:at]), set(order[: at + 1])
             gains[part].append(slow_score(h, tokens, after, network) - slow_score(h, tokens, before, network))
-    found = contributions(h, tokens, there, network)
+    found = contributions(h, Tokens(tokens, there), network)
     assert [one.part for one in found] == [PARTS[part] for part in players]
     for one, part in zip(found, players, strict=True):
         assert one.share == pytest.approx(np.mean(gains[part]), abs=1e-5)
@@ -67,7 +67,7 @@ def test_a_model_without_the_network_has_its_text_alone():
         torch.nn.functional.normalize(torch.randn(DIM), dim=0),
         torch.randn(3, DIM),
     )
-    (one,) = contributions(h, tokens, (True, False, False), network)
+    (one,) = contributions(h, Tokens(tokens, (True, False, False)), network)
     assert one.part == "text" and one.without is None
     assert one.share == pytest.approx(float(torch.nn.functional.cosine_similarity(h, tokens[0], dim=0)), abs=1e-6)
 
@@ -75,7 +75,7 @@ def test_a_model_without_the_network_has_its_text_alone():
 def test_in_a_sum_each_token_is_one_summand():
     network = make_network(combine="sum")
     h, tokens = torch.nn.functional.normalize(torch.randn(DIM), dim=0), torch.randn(3, DIM)
-    found = contributions(h, tokens, (True, False, True), network)
+    found = contributions(h, Tokens(tokens, (True, False, True)), network)
     text, free_vector, both = (
         float(torch.nn.functional.cosine_similarity(h, z, dim=0)) for z in (tokens[0], tokens[2], tokens[0] + tokens[2])
     )

@@ -42,8 +42,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(current, keys=None, **limits):
-    listening = listen("127.0.0.1", 0)
+def serving(current, keys=None, port=0, **limits):
+    listening = listen("127.0.0.1", port)
     server = Server(*make_app(current, keys or Keys(), Limits(**limits)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

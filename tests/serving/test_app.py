@@ -65,6 +65,20 @@ def test_extras_of_predict(shop, model):
     assert [one["uid"] for one in others] == [everything[at]["uid"] for at in (1, 3, 4, 5)]
 
 
+def test_probabilities(shop, model):
+    (labels,) = shop.predict("red kettle", top=3, probability=True)
+    expected = model.probabilities(model.predict(["red kettle"], 3))[0]
+    assert [one["probability"] for one in labels] == pytest.approx(expected, abs=1e-4)
+
+
+def test_probabilities_of_a_model_without(model_path):
+    current = Current(model_path, "cpu")
+    current.generation.model.calibration = None
+    with serving(current) as served:
+        status, answer, _ = served.post("/predict", texts=["kettle"], probability=True)
+        assert status == 400 and "no calibrated probabilities" in answer["error"]
+
+
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_odd_texts_get_an_answer(shop, text):
     (labels,) = shop.predict(text)
@@ -246,7 +260,7 @@ def test_state(shop):
     assert shop.ask("GET", "/health")[1] == shop.ask("GET", "/ready")[1] == {"status": "ok"}
     info = shop.ask("GET", "/info")[1]
     assert (info["labels"], info["model"], info["encoder"], info["facts"]["corpus"]) == (12, "shop", "static", "train")
-    assert info["can"] == {"change_labels": True, "near_queries": True}
+    assert info["can"] == {"change_labels": True, "near_queries": True, "probability": True}
     rows = shop.ask("GET", "/learning")[1]["rows"]
     assert {row["phase"] for row in rows} == {"train", "validation"}
     assert 1 <= len(shop.ask("GET", "/examples")[1]["texts"]) <= 6

@@ -12,7 +12,7 @@ from serving.served import serving
 from primexmc.serving.current import Current
 
 schemathesis = pytest.importorskip("schemathesis")
-OURS = {"/predict", "/explain", "/labels", "/labels/{id}", "/labels/{id}/neighbours", "/reload"}
+OURS = {"/predict", "/explain", "/labels", "/labels/{id}", "/labels/{id}/neighbours", "/labels/remove", "/reload"}
 STATE = {"/health", "/ready", "/info", "/learning", "/examples", "/metrics"}
 
 

@@ -17,6 +17,7 @@ from serving.served import wait_for
 
 import primexmc
 from primexmc.cli import main
+from primexmc.serving.serve import listen
 
 SOURCE = Path(primexmc.__file__).parents[1]
 
@@ -96,6 +97,13 @@ def test_the_key_comes_from_the_environment_or_a_file(start, tmp_path):
     assert predict(port, ["kettle"], {"Authorization": "Bearer the-files-key"})[0] == 200
     _, port = start(PRIMEXMC_API_KEY="the-other-key")
     assert predict(port, ["kettle"], {"X-API-Key": "the-other-key"})[0] == 200
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_one_sentence_for_what_cannot_be(model_path, capsys, monkeypatch):

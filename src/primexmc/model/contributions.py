@@ -3,7 +3,8 @@
 The score is the cosine of a query and the label's prototype, which a network makes from up to three tokens. What a
 token adds depends on which others are there, so each is given what it adds on average over all orders in which the
 tokens could come (its Shapley value), where no token at all scores 0. These shares add up to the score exactly; one is
-negative where a token pulls the prototype away from the query.
+negative where a token pulls the prototype away from the query. Prototypes of labels that were added later are shorter
+than 1; their shares are as much smaller.
 
 Shapes: S subsets of the tokens, 3 tokens, D dimensions.
 """
@@ -15,10 +16,11 @@ import math
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from .network import PrimeNetwork
+from .new_prototypes import TEXT_WORTH
 from .prototypes import LabelPrototypeNetwork
 
 PARTS = ("text", "centroid", "free vector")
@@ -32,19 +34,27 @@ class Contribution(NamedTuple):
     without: float | None
 
 
-def contributions(
-    h_D: Tensor, x_3D: Tensor, there: tuple[bool, bool, bool], network: PrimeNetwork
-) -> list[Contribution]:
-    """The shares of the tokens x_3D that are there in the cosine of h_D (normalised) and their prototype."""
-    players = [number for number in range(3) if there[number]]
+class Tokens(NamedTuple):
+    """A label's text, centroid and free vector, which of them it has, and how long its prototype is. A label that was
+    not trained has its number of example queries, too: its prototype is made in another way (new_prototypes.py)."""
+
+    x_3D: Tensor
+    there: tuple[bool, bool, bool]
+    length: float = 1.0
+    untrained_on: int | None = None
+
+
+def contributions(h_D: Tensor, tokens: Tokens, network: PrimeNetwork) -> list[Contribution]:
+    """The shares of a label's tokens in the product of h_D (normalised) and its prototype."""
+    players = [number for number in range(3) if tokens.there[number]]
     subsets = [subset for size in range(1, len(players) + 1) for subset in itertools.combinations(players, size)]
-    score_of = dict(zip(subsets, _scores(h_D, x_3D, subsets, network), strict=True)) | {(): 0.0}
-    everything = tuple(players)
+    scores = (tokens.length * (_prototypes(tokens, subsets, network) @ h_D)).tolist()
+    score_of: dict[tuple[int, ...], float] = {(): 0.0} | dict(zip(subsets, scores, strict=True))
     return [
         Contribution(
             PARTS[player],
             _shapley(player, players, score_of),
-            score_of[tuple(other for other in everything if other != player)] if len(players) > 1 else None,
+            score_of[tuple(other for other in players if other != player)] if len(players) > 1 else None,
         )
         for player in players
     ]
@@ -61,17 +71,24 @@ def _shapley(player: int, players: list[int], score_of: dict[tuple[int, ...], fl
 
 
 @torch.no_grad()
-def _scores(h_D: Tensor, x_3D: Tensor, subsets: list[tuple[int, ...]], network: PrimeNetwork) -> list[float]:
-    """The cosine for each subset, as if the label had these tokens alone."""
-    has_S3 = torch.tensor([[number in subset for number in range(3)] for subset in subsets], device=x_3D.device)
-    x_S3D = x_3D.expand(len(subsets), -1, -1)
-    combine = network.label_prototypes
+def _prototypes(tokens: Tokens, subsets: list[tuple[int, ...]], network: PrimeNetwork) -> Tensor:
+    """Normalised z_SD for each subset, as if the label had these tokens alone."""
+    has_S3 = torch.tensor([[number in subset for number in range(3)] for subset in subsets], device=tokens.x_3D.device)
+    x_S3D = tokens.x_3D.expand(len(subsets), -1, -1)
+    z_SD = functional.normalize(_combined(x_S3D, has_S3, network.label_prototypes).float(), dim=1)
+    if tokens.untrained_on is None:
+        return z_SD
+    text_SD, centroid_SD = functional.normalize(x_S3D[:, 0], dim=1) * has_S3[:, :1], x_S3D[:, 1] * has_S3[:, 1:2]
+    seen_SD = functional.normalize(TEXT_WORTH * text_SD + tokens.untrained_on * centroid_SD, dim=1)
+    return seen_SD if network.label_prototypes is None else functional.normalize(z_SD + seen_SD, dim=1)
+
+
+def _combined(x_S3D: Tensor, has_S3: Tensor, combine: nn.Module | None) -> Tensor:
     if combine is None:
-        z_SD = x_S3D[:, 0]
-    elif isinstance(combine, LabelPrototypeNetwork):
-        z_SD = combine.mix(x_S3D, has_S3)
-    else:  # a sum, or one's own: what cannot leave the text out gets zeros for it
-        h_SD, c_SD, v_SD = (x_S3D * has_S3[:, :, None]).unbind(dim=1)
-        z_SD = combine(h_SD, c_SD, v_SD, has_S3[:, 1], has_S3[:, 2])
-    scores: list[float] = (functional.normalize(z_SD.float(), dim=1) @ h_D).tolist()
-    return scores
+        return x_S3D[:, 0]
+    if isinstance(combine, LabelPrototypeNetwork):
+        return combine.mix(x_S3D, has_S3)
+    # A sum, or one's own: what cannot leave the text out gets zeros for it.
+    h_SD, c_SD, v_SD = (x_S3D * has_S3[:, :, None]).unbind(dim=1)
+    z_SD: Tensor = combine(h_SD, c_SD, v_SD, has_S3[:, 1], has_S3[:, 2])
+    return z_SD

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .contributions import Contribution, contributions
-from .encode import TextReader, wants_bf16
+from .contributions import Contribution, Tokens, contributions
 from .model import PrimeModel
 from .near_queries import NearQuery, near_queries
+from .new_prototypes import label_vectors
 
 MAX_WORDS = 48
 
@@ -29,7 +29,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The score is the cosine of text and prototype; the parts' shares add up to it."""
+    """The score is the product of text and prototype; the parts' shares add up to it."""
 
     score: float
     parts: list[Contribution]
@@ -45,27 +45,31 @@ def explain(model: PrimeModel, text: str, label: int, num_queries: int = 5, *, w
     nearest, nearest_with_label = near_queries(model.memory, h_D, label, num_queries) if model.memory else ([], [])
     return Explanation(
         score=float(h_D @ z_D),
-        parts=contributions(h_D, *_tokens(model, label), model.network),
+        parts=contributions(h_D, _tokens(model, label), model.network),
         words=_words(model, text, z_D, float(h_D @ z_D)) if words else [],
         nearest=nearest,
         nearest_with_label=nearest_with_label,
     )
 
 
-def _tokens(model: PrimeModel, label: int) -> tuple[Tensor, tuple[bool, bool, bool]]:
+def _tokens(model: PrimeModel, label: int) -> Tokens:
     """The label's text, centroid and free vector as the network takes them, and which it has."""
-    network, settings, device = model.network, model.settings, model.device
-    reader = TextReader(network.encoder, settings.data.label_tokens, settings.encoder.label_prefix)
-    h_1D = reader.encode([model.labels.texts[label]], device, bf16=wants_bf16(settings.training.precision, device))
-    if settings.prototypes.normalise_text:
+    network, settings, centroids = model.network, model.settings.prototypes, model.centroids
+    h_1D = label_vectors(model, [model.labels.texts[label]])
+    if settings.normalise_text:
         h_1D = functional.normalize(h_1D, dim=1)
-    c_1D = model.centroids.c_LD[label][None].to(h_1D)
-    if not settings.prototypes.enabled:
-        return torch.cat([h_1D, c_1D, c_1D]), (True, False, False)
-    has_free_vector = settings.prototypes.free_vector
-    v_1D = network.free_vectors_FD[network.free_vector_of_L[label]][None].to(h_1D) if has_free_vector else c_1D
-    has_centroid = settings.prototypes.centroid and bool(model.centroids.has_L[label])
-    return torch.cat([h_1D, c_1D, v_1D]), (True, has_centroid, has_free_vector)
+    c_1D, v_1D = centroids.c_LD[label][None].to(h_1D), torch.zeros_like(h_1D)
+    has_free_vector = settings.enabled and settings.free_vector
+    if has_free_vector:
+        v_1D = network.free_vectors_FD[network.free_vector_of_L[label]][None].to(h_1D)
+    trained = model.trained_L is None or bool(model.trained_L[label])
+    has_centroid = bool(centroids.has_L[label]) and (not trained or (settings.enabled and settings.centroid))
+    return Tokens(
+        torch.cat([h_1D, c_1D, v_1D]),
+        (True, has_centroid, has_free_vector),
+        float(model.prototypes_LD[label].float().norm()),
+        None if trained else int(centroids.count_L[label]),
+    )
 
 
 def _words(model: PrimeModel, text: str, z_D: Tensor, score: float) -> list[Word]:

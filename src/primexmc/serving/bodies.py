@@ -19,11 +19,10 @@ def _whole_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole_number)]
 Text = Annotated[str, BeforeValidator(_whole_characters), Field(max_length=LIMITS.text_chars)]
 Name = Annotated[str, BeforeValidator(_whole_characters), Field(min_length=1, max_length=1000, pattern=r"\S")]
-Count = Annotated[Whole, Field(strict=True, ge=1, le=LIMITS.top)]
-Row = Annotated[Whole, Field(strict=True, ge=0, lt=2**31)]
+Count = Annotated[int, Field(strict=True, ge=1, le=LIMITS.top), BeforeValidator(_whole_number)]
+Row = Annotated[int, Field(strict=True, ge=0, lt=2**31), BeforeValidator(_whole_number)]
 Bucket = Literal["head", "torso", "tail"]
 
 
@@ -41,6 +40,7 @@ class Question(Body):
     min_score: float | None = Field(None, ge=-1, le=1, strict=True, description="leave out labels that score less")
     without: list[Name] = Field([], max_length=LIMITS.top, description="uids of labels that are never given")
     details: bool = Field(False, strict=True, description="with each label's training queries and its bucket")
+    probability: bool = Field(False, strict=True, description="how likely each label is right, where that was fitted")
 
     @model_validator(mode="after")
     def _not_too_many_answers(self) -> Question:
@@ -54,8 +54,8 @@ class WhyQuestion(Body):
 
     text: Text = Field(examples=["wireless mouse with usb receiver"])
     uid: Name | None = None
-    id: Row | None = None
-    queries: Annotated[Whole, Field(strict=True, ge=0, le=50)] = 5
+    id: Row | None = Field(None, examples=[0])
+    queries: Annotated[int, Field(strict=True, ge=0, le=50), BeforeValidator(_whole_number)] = 5
     words: bool = Field(True, strict=True, description="what each word does for the score")
 
     @model_validator(mode="after")
@@ -95,6 +95,7 @@ class PredictedLabel(BaseModel):
     uid: str
     id: int
     score: float
+    probability: float | None = None
     train_queries: int | None = None
     bucket: Bucket | None = None
 

@@ -1,4 +1,4 @@
-"""The labels: looking for them, looking around one."""
+"""The labels: looking for them, looking around one, adding and removing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from fastapi import APIRouter, Path, Query, Response
 
 from ..data.frequency import BUCKETS
-from .bodies import Bucket, LabelDetail, LabelPage, Neighbours
+from .bodies import Bucket, Changed, LabelDetail, LabelPage, Neighbours, NewLabels, OldLabels
+from .changes import add_labels, remove_labels
 from .generation import Generation
 from .predictor import as_json
 from .refusal import not_found
-from .service import ServiceOf
+from .service import MayChange, ServiceOf
 
 router = APIRouter(prefix="/labels", tags=["labels"])
 Id = Annotated[int, Path(ge=0, lt=2**31, description="the label's row; it may change when labels are removed")]
@@ -45,6 +46,18 @@ async def neighbours(service: ServiceOf, id: Id, top: Annotated[int, Query(ge=1,
     generation = service.generation
     _known(generation, id)
     return _json(await service.aside.run(functools.partial(_neighbours, generation, id, top)))
+
+
+@router.post("", dependencies=[MayChange], responses={200: {"model": Changed}})
+async def add(new: NewLabels, service: ServiceOf) -> Response:
+    """New labels, without training: they are predicted from the next request on."""
+    return _json(await service.aside.run(functools.partial(add_labels, service.current, new)))
+
+
+@router.post("/remove", dependencies=[MayChange], responses={200: {"model": Changed}})
+async def remove(old: OldLabels, service: ServiceOf) -> Response:
+    """Labels that are not to be predicted any more. The ids of others may change, their uids never."""
+    return _json(await service.aside.run(functools.partial(remove_labels, service.current, old)))
 
 
 def _find(generation: Generation, q: str, bucket: str | None, offset: int, limit: int) -> dict[str, Any]:

@@ -34,14 +34,17 @@ class Service:
         return self.current.generation
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
+    """Not a plain function: FastAPI would run that in a thread, for every request."""
     service: Service = request.app.state.service
     return service
 
 
-def _may_change(request: Request) -> None:
-    _service(request).keys.check_change(request.headers)
-
-
 ServiceOf = Annotated[Service, Depends(_service)]
+
+
+async def _may_change(request: Request, service: ServiceOf) -> None:
+    service.keys.check_change(request.headers)
+
+
 MayChange = Depends(_may_change)

@@ -34,7 +34,12 @@ async def ready(service: ServiceOf) -> Response:
 async def info(service: ServiceOf) -> dict[str, Any]:
     """The model, the limits, and what can be done here."""
     generation = service.generation
-    can = {"change_labels": service.keys.may_change, "near_queries": generation.model.memory is not None}
+    model = generation.model
+    can = {
+        "change_labels": service.keys.may_change,
+        "near_queries": model.memory is not None,
+        "probability": model.calibration is not None,
+    }
     return {**generation.info(), "can": can, "limits": dataclasses.asdict(service.limits)}
 
 

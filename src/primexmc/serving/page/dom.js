@@ -28,6 +28,7 @@ export function svg(tag, attributes = {}, ...children) {
 
 export const whole = (number) => new Intl.NumberFormat("en").format(number);
 export const hundredths = (number) => number.toFixed(2).replace("-", "−");
+export const percent = (share) => (share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`);
 export const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(2);
 export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 

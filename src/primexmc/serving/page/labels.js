@@ -9,6 +9,7 @@ const PAUSE_MS = 160, PAGE = 30;
 const BUCKETS = [["", "all"], ["head", "head"], ["torso", "torso"], ["tail", "tail"]];
 const wide = matchMedia("(min-width: 60rem)");
 let timer = 0, running = null, looking = null, offset = 0, bucket = "", id = null, mayChange = false;
+let note = "Choose a label to see its neighbours.";
 
 export function startLabels() {
   byId("find").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(find, PAUSE_MS); });
@@ -31,7 +32,7 @@ export function allowChanges(allowed) {
 export function showLabels(chosen) {
   if (!byId("label-list").children.length) find();
   if (chosen !== null) look(chosen);
-  else if (id === null) fill(byId("label"), el("p", { class: "empty" }, "Choose a label to see its neighbours."));
+  else if (id === null) fill(byId("label"), el("p", { class: "empty" }, note));
 }
 
 async function find(more = false) {
@@ -58,6 +59,7 @@ function row(label) {
 }
 
 async function look(chosen) {
+  const within = byId("label").contains(document.activeElement);
   id = chosen;
   mark();
   place();
@@ -73,6 +75,8 @@ async function look(chosen) {
     label.text && label.text !== label.label ? el("section", {}, el("h3", {}, "Described as"), el("p", {}, label.text)) : null,
     el("section", {}, el("h3", {}, "Nearest labels"), el("ol", { class: "results small" }, neighbours.map(neighbour))),
     el("div", { class: "buttons" }, el("button", { type: "button", class: "button plain", onclick: () => tryText(label.text || label.label, label.uid) }, "Try its description"), mayChange ? remover(label) : null));
+  if (within) byId("label").focus();
+  if (!wide.matches) byId("label").scrollIntoView({ block: "start" });
 }
 
 function neighbour(label) {
@@ -95,7 +99,7 @@ function remover(label) {
     const answer = await attempt(() => ask("labels/remove", { body: { uids: [label.uid] } }));
     if (!answer) return;
     id = null;
-    fill(byId("label"), el("p", { class: "empty" }, `“${label.label}” is removed, until the model is loaded again.`));
+    note = `“${label.label}” is removed, until the model is loaded again.`;
     location.hash = "#/labels";
     find();
   });

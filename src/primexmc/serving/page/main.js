@@ -5,7 +5,7 @@ import { byId, whole } from "./dom.js";
 import { allowChanges, showLabels, startLabels } from "./labels.js";
 import { showModel } from "./model.js";
 import { attempt, look, onBack } from "./state.js";
-import { startTry } from "./try.js";
+import { knowsProbability, startTry } from "./try.js";
 
 const VIEWS = ["try", "labels", "model"];
 
@@ -30,6 +30,7 @@ async function introduce() {
   byId("try-lede").textContent = `Type or paste a text. The best of ${whole(info.labels)} labels come as you write; choose one to see why.`;
   byId("text").maxLength = info.limits.text_chars;
   allowChanges(info.can.change_labels);
+  knowsProbability(info.can.probability);
 }
 
 document.addEventListener("keydown", (event) => {
@@ -41,7 +42,7 @@ document.addEventListener("keydown", (event) => {
 window.addEventListener("hashchange", show);
 onBack(introduce);
 startLabels();
+await introduce();
 startTry();
-introduce();
 show();
 look();

@@ -1,12 +1,12 @@
 // Type a text, see its labels. Questions wait until the typing pauses; only the answer to the latest one is shown.
 
 import { ask, Refused, wasAborted } from "./api.js";
-import { badge, bar, byId, counted, el, fill, hundredths, walkWithArrows } from "./dom.js";
+import { badge, bar, byId, counted, el, fill, hundredths, percent, walkWithArrows } from "./dom.js";
 import { attempt, capital, onBack } from "./state.js";
 import { clearWhy, explain, place } from "./why.js";
 
 const PAUSE_MS = 160;
-let timer = 0, running = null, asked = "", chosen = null, fresh = null;
+let timer = 0, running = null, asked = "", chosen = null, fresh = null, probability = false;
 
 export function startTry() {
   byId("text").addEventListener("input", () => { grow(); soon(PAUSE_MS); });
@@ -20,6 +20,10 @@ export function startTry() {
   onBack(() => soon(0));
   showExamples();
   clearWhy();
+}
+
+export function knowsProbability(known) {
+  probability = known;
 }
 
 // Shows what the model says to a text; a label that was just made is marked among the answers.
@@ -51,7 +55,7 @@ async function predict() {
   const mine = running;
   const top = Number(byId("top").value);
   byId("results").classList.add("old");
-  const answer = await attempt(() => askPatiently({ texts: [text], top, details: true }, mine.signal), (sentence) => {
+  const answer = await attempt(() => askPatiently({ texts: [text], top, details: true, probability }, mine.signal), (sentence) => {
     byId("answer-state").textContent = capital(sentence);
   });
   if (mine !== running || !answer) return;
@@ -78,17 +82,25 @@ function show(labels) {
   const had = byId("results").contains(document.activeElement);
   const kept = labels.find((label) => label.uid === (fresh ?? chosen)) ?? labels[0];
   fill(byId("results"), labels.map((label) => row(label)));
-  byId("answer-state").textContent = labels.length ? `${counted(labels.length, "label")}, best first; a score is at most 1` : "No label fits: there is no word in this text that the model could read.";
+  byId("answer-state").textContent = told(labels);
   if (kept) choose(kept, false);
   else clearWhy();
   if (had) byId("results").querySelector("button.row[aria-pressed=true]")?.focus();
 }
 
+function told(labels) {
+  if (!labels.length) return "No label fits: there is no word in this text that the model could read.";
+  const many = `${counted(labels.length, "label")}, best first`;
+  if (fresh && !labels.some((label) => label.uid === fresh)) return `${many}. The new label is not among them; a description or texts that it belongs to would help.`;
+  return probability ? `${many}, and how likely each is right` : `${many}; a score is at most 1`;
+}
+
 function row(label) {
-  return el("li", {}, el("button", { type: "button", class: "row", "data-uid": label.uid, "aria-pressed": "false", onclick: () => choose(label, true) },
+  const number = label.probability === undefined ? hundredths(label.score) : percent(label.probability);
+  return el("li", {}, el("button", { type: "button", class: "row", "data-uid": label.uid, "aria-pressed": "false", title: `score ${hundredths(label.score)}`, onclick: () => choose(label, true) },
     el("span", { class: "name" }, label.label, label.uid === fresh ? el("span", { class: "badge new" }, "new") : null),
-    el("span", { class: "score" }, hundredths(label.score)),
-    bar(label.score),
+    el("span", { class: "score" }, number),
+    bar(label.probability ?? label.score),
     el("span", { class: "about" }, badge(label.bucket), counted(label.train_queries, "training text")),
   ));
 }

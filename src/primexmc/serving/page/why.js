@@ -10,6 +10,7 @@ const PARTS = {
   "free vector": ["What it learned", "a vector shared with similar labels"],
 };
 const wide = matchMedia("(min-width: 60rem)");
+const panel = byId("why");
 let running = null, shown = "";
 
 wide.addEventListener("change", () => place(true));
@@ -17,7 +18,6 @@ wide.addEventListener("change", () => place(true));
 // Beside the labels where there is room; else below the chosen one, and only when it was chosen by hand.
 export function place(byHand) {
   const chosen = byId("results").querySelector("button[aria-pressed=true]");
-  const panel = byId("why");
   panel.hidden = !wide.matches && !byHand;
   if (wide.matches || !chosen) document.querySelector("#view-try .split").append(panel);
   else chosen.parentElement.append(panel);
@@ -26,9 +26,9 @@ export function place(byHand) {
 export function clearWhy() {
   running?.abort();
   shown = "";
-  document.querySelector("#view-try .split").append(byId("why"));
-  byId("why").hidden = !wide.matches;
-  fill(byId("why"), el("p", { class: "empty" }, "Why a label was chosen is shown here."));
+  document.querySelector("#view-try .split").append(panel);
+  panel.hidden = !wide.matches;
+  fill(panel, el("p", { class: "empty" }, "Why a label was chosen is shown here."));
 }
 
 export async function explain(text, label) {
@@ -37,15 +37,15 @@ export async function explain(text, label) {
   running?.abort();
   running = new AbortController();
   const mine = running;
-  byId("why").classList.add("old");
+  panel.classList.add("old");
   const answer = await attempt(() => ask("explain", { body: { text, uid: label.uid, queries: 4 }, signal: mine.signal }), (sentence) => {
-    fill(byId("why"), el("p", { class: "problem" }, capital(sentence)));
-    byId("why").classList.remove("old");
+    fill(panel, el("p", { class: "problem" }, capital(sentence)));
+    panel.classList.remove("old");
   });
   if (mine !== running || !answer) return;
   shown = question;
-  byId("why").classList.remove("old");
-  fill(byId("why"), head(answer), words(answer.words), parts(answer), near(answer));
+  panel.classList.remove("old");
+  fill(panel, head(answer), words(answer.words), parts(answer), near(answer));
 }
 
 function head({ label, score }) {
