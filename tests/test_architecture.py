@@ -19,6 +19,7 @@ FLOORS = [
     {"config", "atomic"},
     {"data", "presets"},
     {"losses", "sampling", "retrieval"},
+    {"fusion"},
     {"model"},  # a model carries the corpus' labels and searches its prototypes
     {"evaluation"},
     {"training"},

@@ -170,9 +170,25 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FusionSettings:
+    """What speaks for a label beside its prototype; how much it counts is chosen on validation."""
+
+    memory: bool = setting(True, "the labels of the nearest training queries")
+    neighbours: int = setting(100, "so many training queries", low=1)
+    lexical: bool = setting(True, "a linear classifier on words")
+    lexical_negatives: int = setting(40, "wrong labels that a query teaches it to avoid", low=1)
+    lexical_strength: float = setting(1.0, "how much a mistake costs the classifier, next to large weights", low=1e-6)
+    lexical_iterations: int = setting(20, "steps of its fit", low=1)
+    candidates: int = setting(200, "labels nearest by prototype that are judged", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchSettings:
     """From a query's vector to labels."""
 
+    mode: Literal["auto", "theta", "memory", "lexical", "all"] = setting(
+        "auto", 'what predicts: prototypes ("theta"), also memory or words, "all", or what was best on validation'
+    )
     top: int = setting(100, "labels retrieved per query in evaluation", low=1)
     batch_size: int = setting(1024, "queries searched together", low=1)
     encoder: Literal["auto", "fp32", "int8"] = setting(
@@ -192,6 +208,7 @@ class Settings:
     sampling: SamplingSettings = SamplingSettings()
     loss: LossSettings = LossSettings()
     training: TrainingSettings = TrainingSettings()
+    fusion: FusionSettings = FusionSettings()
     search: SearchSettings = SearchSettings()
 
     def with_values(self, values: Mapping[str, Any], source: str) -> Settings:

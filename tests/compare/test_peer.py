@@ -11,10 +11,10 @@ from compare.cases import FAKE_PEER, QUICK, THINGS, make_checkout, make_corpus
 from primexmc.compare import peer_files
 from primexmc.compare.compare import compare
 from primexmc.config import Settings
+from primexmc.data.tfidf import WORD
 from primexmc.errors import UserError
 from primexmc.evaluation.baselines import popularity
 from primexmc.evaluation.evaluate import score
-from primexmc.evaluation.tfidf import WORD
 
 
 def run(corpus, out, checkout, method="pecos-xrlinear-1", **options):

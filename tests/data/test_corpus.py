@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,25 @@ def test_queries_of_one_uid_stay_together() -> None:
     assert set(corpus.split("val").uids) | set(corpus.split("train").uids) == {"a", "b"}
     assert not set(corpus.split("val").uids) & set(corpus.split("train").uids)
     assert held_out(corpus_of(["a"] * 5)) == set()
+
+
+@given(st.integers(0, 10**6))
+def test_no_label_loses_its_last_training_query(seed: int) -> None:
+    """The slow way: by rising hash, each query is held out if every label of its has another one left in train."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.random((60, 12)) < 0.15
+    uids = [f"q{number}" for number in range(60)]
+    names = [f"l{number}" for number in range(12)]
+    corpus = Corpus("made up", Labels(names, names, names), Split(uids, csr_matrix(pairs.astype(np.float32)), uids))
+    left, expected = pairs.sum(0), set[str]()
+    for row in sorted(
+        range(60), key=lambda row: int.from_bytes(blake2b(uids[row].encode(), digest_size=8).digest(), "little")
+    ):
+        if len(expected) < 12 and all(left[label] > 1 for label in np.flatnonzero(pairs[row])):
+            left = left - pairs[row]
+            expected.add(uids[row])
+    assert len(expected) == 12
+    assert held_out(corpus, validation_fraction=0.2) == expected
 
 
 def test_the_datas_own_validation_is_kept() -> None:

@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from primexmc.data.corpus import Split
+from primexmc.data.tfidf import TfIdf
 from primexmc.evaluation import baselines
 from primexmc.evaluation.baselines import popularity, tfidf_neighbours
-from primexmc.evaluation.tfidf import TfIdf
 
 WORDS = [
     "oil",

@@ -15,7 +15,10 @@ from scipy.sparse import csr_matrix
 from primexmc.config import EncoderSettings, Settings
 from primexmc.data.corpus import Labels
 from primexmc.data.texts import Texts
+from primexmc.data.tfidf import TfIdf
 from primexmc.errors import UserError
+from primexmc.fusion.blend import Blend, Weights
+from primexmc.fusion.lexical import Lexical
 from primexmc.model.calibration import Calibration
 from primexmc.model.centroids import Centroids
 from primexmc.model.encoder import load_encoder
@@ -43,8 +46,17 @@ def make_model(seed=0, encoder=None, **values):
         prototypes_LD=z,
         centroids=Centroids(torch.randn(NUM_LABELS, DIM), torch.arange(NUM_LABELS) % 3 > 0),
         memory=make_memory(),
+        lexical=make_lexical(),
+        blend=Blend({"memory": Weights(memory=0.2), "all": Weights(0.1, 0.1, 0.03)}, "theta"),
         facts={"corpus": "made up", "validation": {"P@1": 12.5}},
     )
+
+
+def make_lexical():
+    """Four words, one of which says nothing."""
+    weights = np.array(np.arange(4 * NUM_LABELS).reshape(4, NUM_LABELS) % 5, dtype=np.float32)
+    weights[3] = 0
+    return Lexical(TfIdf(["a red boat", "the red ship"]), csr_matrix(weights), -np.ones(NUM_LABELS, np.float32))
 
 
 def make_memory():
@@ -68,6 +80,9 @@ def assert_same(one, other):
     assert torch.equal(one.memory.h_ND, other.memory.h_ND)
     assert (one.memory.positives != other.memory.positives).nnz == 0
     assert list(one.memory.texts) == list(other.memory.texts)
+    assert one.blend == other.blend
+    assert (one.lexical.weights_WL != other.lexical.weights_WL).nnz == 0
+    assert np.array_equal(one.lexical.bias_L, other.lexical.bias_L)
     texts = random_texts(5, 9)
     assert np.array_equal(one.encode(texts), other.encode(texts))
     assert one.predict(texts, 3) == other.predict(texts, 3)
@@ -98,6 +113,15 @@ def test_a_memory_that_does_not_fit_is_named(tmp_path, tensor):
     tensors = make_memory().tensors()
     save_file(tensors | {tensor: tensors[tensor][:-1].clone()}, tmp_path / "model" / "memory.safetensors")
     with pytest.raises(UserError, match=r"memory\.safetensors: damaged"):
+        PrimeModel.load(tmp_path / "model", device="cpu")
+
+
+@pytest.mark.parametrize("tensor", ["bias", "idf", "weight_starts", "word_starts"])
+def test_a_lexical_voice_that_does_not_fit_is_named(tmp_path, tensor):
+    make_model().save(tmp_path / "model")
+    tensors = make_lexical().tensors()
+    save_file(tensors | {tensor: tensors[tensor][:-1].clone()}, tmp_path / "model" / "lexical.safetensors")
+    with pytest.raises(UserError, match=r"lexical\.safetensors: damaged"):
         PrimeModel.load(tmp_path / "model", device="cpu")
 
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", metavar="N", type=int, default=1, help="runs of each method, by seed (1)")
     parser.add_argument(
-        "--modes", metavar="A,B", default="theta", help="how our methods predict: theta (default), the dual encoder"
+        "--modes", metavar="A,B", default="theta", help="how our methods predict: theta (default), memory, lexical, all"
     )
     add_settings_options(parser)
     parser.add_argument("--quiet", action="store_true", help="show no training progress")

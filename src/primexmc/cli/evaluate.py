@@ -19,11 +19,15 @@ examples:
   primexmc evaluate my-model my-data/ --json - | jq '."P@1"'"""
 
 
+MODES = ("auto", "theta", "memory", "lexical", "all")  # fusion.blend's, named here without importing numpy
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="a directory written by `primexmc train`")
     parser.add_argument("data", metavar="DATA", help="a file or a directory to measure it on")
     parser.add_argument("--split", default="tst", help="train, val or test (default)")
     parser.add_argument("--json", metavar="FILE", help='write the numbers as JSON, too; "-" prints them instead')
+    parser.add_argument("--mode", choices=MODES, help="what predicts; by default what was best on validation")
     add_set_option(parser)
     add_device_option(parser)
 
@@ -39,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     values = parse_overrides(arguments.set)
     model = PrimeModel.load(arguments.model, arguments.device)
     settings = model.settings.with_values(values, "--set")
+    model.mode = settings.search.mode if arguments.mode is None else arguments.mode
     corpus = Corpus.load(arguments.data, settings=settings.data, single_file_as="test")
     result = evaluate(model, corpus, arguments.split, progress=_progress if sys.stderr.isatty() else None)
     text = json.dumps(result, indent=2) + "\n"

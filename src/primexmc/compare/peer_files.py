@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity, save_npz, vstack
 
 from ..data.corpus import Corpus, Split
+from ..data.tfidf import TfIdf
 from ..errors import UserError
 from ..evaluation.hits import IntArray, positives_only
-from ..evaluation.tfidf import TfIdf
 
 TASK, ANSWER, PREDICTIONS = "task.json", "answer.json", "predictions.npy"
 

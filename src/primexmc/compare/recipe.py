@@ -15,6 +15,7 @@ from typing import Any
 from ..config import Settings, flatten
 from ..data.corpus import Corpus
 from ..evaluation.evaluate import evaluate
+from ..fusion.blend import MODES as FUSED
 from ..model.description import DESCRIPTION
 from ..model.encode import pick_device
 from ..model.model import PrimeModel
@@ -37,7 +38,7 @@ class Recipe:
     name: str
     values: Mapping[str, Any]  # by dotted key
     times: Mapping[str, float]
-    modes: tuple[str, ...] = ("theta",)
+    modes: tuple[str, ...] = tuple(FUSED)
     seeded: bool = True
 
     @classmethod
@@ -60,8 +61,12 @@ class Recipe:
         forget_peak()
         model = self.trained(task)
         validated = bool(model.facts["validation"])
+        scores, samples = {}, {}
+        for mode in modes:
+            model.mode = mode
+            scores[mode], samples[mode] = evaluate(model, task.corpus), samples_of(model, task.corpus)
         return Outcome(
-            scores={"theta": evaluate(model, task.corpus)},
+            scores=scores,
             train_s=model.facts["train_s"],
             chosen_on="validation" if validated else "rule",
             more={
@@ -71,7 +76,7 @@ class Recipe:
                 **step_costs(task.corpus, model.settings),
             },
             curve=learning_curve(training_log(task.place)),
-            samples={"theta": samples_of(model, task.corpus)},
+            samples=samples,
         )
 
     def settings(self, task: Task) -> Settings:

@@ -11,7 +11,7 @@ from ..config import Settings
 from ..data.corpus import Corpus
 from ..evaluation.samples import SampledAnswer
 
-MODES = ("theta", "W", "theta+W", "memory", "W+memory", "all")
+MODES = ("theta", "memory", "lexical", "W", "theta+W", "W+memory", "all")
 NO_MODE = "-"
 
 

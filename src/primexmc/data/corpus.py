@@ -114,7 +114,7 @@ class Corpus:
             return self
         from .validation import held_out
 
-        val_Q = held_out(self.train.uids, settings.validation_fraction, settings.validation_max)
+        val_Q = held_out(self.train.uids, self.train.positives, settings.validation_fraction, settings.validation_max)
         if not val_Q.any():
             return self
         train, val = self.train.take(np.flatnonzero(~val_Q)), self.train.take(np.flatnonzero(val_Q))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from ..data.corpus import Split
+from ..data.tfidf import TfIdf
 from .hits import IntArray, label_counts, positives_only
-from .tfidf import TfIdf
 
 SIMILARITIES_PER_BLOCK = 8_000_000  # 32 MB
 FREQUENT_WORDS = 128

@@ -51,7 +51,9 @@ def add_labels(
     )
     new = with_prototypes(model, new)
     rows_M = len(model.labels) + np.arange(len(texts))
+    old_of_new = np.concatenate([np.arange(len(model.labels)), np.full(len(texts), -1)])
     PerLabel.of(model).joined(new).put(model)
+    model.lexical = model.lexical and model.lexical.with_labels(old_of_new)
     _remember(model, examples, rows_M)
     return uids
 
@@ -65,6 +67,7 @@ def remove_labels(model: PrimeModel, uids: Iterable[str]) -> None:
     memory = model.memory
     PerLabel.of(model).take(kept).put(model)
     model.memory = None if memory is None else without_labels(memory, kept)
+    model.lexical = model.lexical and model.lexical.with_labels(kept)
 
 
 def rename_labels(model: PrimeModel, texts: Mapping[str, str], names: Mapping[str, str] | None) -> None:

@@ -21,6 +21,9 @@ from torch.nn import functional
 from ..config import Settings
 from ..data.corpus import Labels
 from ..errors import UserError
+from ..fusion.blend import MODES, Blend, Weights
+from ..fusion.candidates import best_of
+from ..fusion.lexical import Lexical
 from ..retrieval.exact import ExactIndex
 from .calibration import Calibration
 from .centroids import Centroids
@@ -29,6 +32,7 @@ from .encoder import TextEncoder
 from .memory import Memory
 from .network import PrimeNetwork
 from .selection import Selection
+from .voices import Voices
 
 FloatArray = npt.NDArray[np.float32]
 IdArray = npt.NDArray[np.int64]
@@ -36,7 +40,8 @@ MOST_INT8_COST = 0.2  # points of P@1 on validation
 
 
 class Prediction(NamedTuple):
-    """One answer: the label's name, its uid, its row among the labels, and the cosine of query and prototype."""
+    """One answer: the label's name, its uid, its row among the labels, and the cosine of query and prototype, or in
+    other modes than "theta" that and what the other voices add."""
 
     label: str
     uid: str
@@ -57,12 +62,15 @@ class PrimeModel:
     centroids: Centroids  # that went into the prototypes
     memory: Memory | None = None  # of the training queries
     trained_L: Tensor | None = None  # which labels were trained and not added later; None: all of them
+    lexical: Lexical | None = None
+    blend: Blend | None = None  # how much memory and words count beside the prototypes
     calibration: Calibration | None = None  # from scores to probabilities
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
     def __post_init__(self) -> None:
         self.network.eval().requires_grad_(False)
         settings = self.settings
+        self.mode: str = settings.search.mode
         encoder = self._encoder_for_queries()
         self._reader = TextReader(encoder, settings.data.query_tokens, settings.encoder.query_prefix)
         self.labels_changed()
@@ -79,7 +87,7 @@ class PrimeModel:
 
     def labels_changed(self) -> None:
         """What is made of labels and prototypes is made again."""
-        self._index = ExactIndex(self.prototypes_LD)
+        self._index, self._voices = ExactIndex(self.prototypes_LD), Voices(self)
 
     @property
     def device(self) -> torch.device:
@@ -99,7 +107,19 @@ class PrimeModel:
 
     def rank(self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
         """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
-        return self.search(self.encode(texts), top, filtered)
+        weights, h_QD = self.weights, self.encode(texts)
+        if not (weights.memory or weights.lexical):
+            return self.search(h_QD, top, filtered)
+        ids_QC, cosine_QC = self.search(h_QD, max(top, self.settings.fusion.candidates), filtered)
+        heard = self._voices.hear(texts, h_QD, ids_QC, cosine_QC, weights)
+        return best_of(ids_QC, self._voices.together(heard, weights), top)
+
+    @property
+    def weights(self) -> Weights:
+        """How much each voice counts in the model's mode: "auto" is the one that was best on validation."""
+        if self.mode not in ("auto", *MODES):
+            raise UserError(f'search.mode is "auto" or one of {", ".join(MODES)}, not "{self.mode}".')
+        return (self.blend or Blend()).of(self.mode)
 
     def predict(
         self,

@@ -105,12 +105,15 @@ def _blocked(model: PrimeModel, allowed: Iterable[str] | None, blocked: Iterable
 def _part(model: PrimeModel, ids: IdArray) -> PrimeModel:
     """The same model with these labels alone."""
     some, memory = PerLabel.of(model).take(ids), model.memory
-    return dataclasses.replace(
+    part = dataclasses.replace(
         model,
         labels=some.labels,
         label_counts_L=some.label_counts_L,
         prototypes_LD=some.prototypes_LD,
         centroids=some.centroids,
         trained_L=some.trained_L,
+        lexical=model.lexical and model.lexical.with_labels(ids),
         memory=memory and dataclasses.replace(memory, positives=csr_matrix(memory.positives[:, ids])),
     )
+    part.mode = model.mode
+    return part

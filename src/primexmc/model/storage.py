@@ -14,6 +14,8 @@ from torch import Tensor
 from ..atomic import replace_directory
 from ..config import PrototypeSettings, Settings
 from ..errors import UserError
+from ..fusion.blend import Blend
+from ..fusion.lexical import Lexical
 from .calibration import Calibration
 from .card import MARK, card_text
 from .centroids import Centroids
@@ -27,19 +29,21 @@ from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
 CARD = "README.md"
-MEMORY = "memory.safetensors"
+MEMORY, LEXICAL = "memory.safetensors", "lexical.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
 
 def save_model(model: PrimeModel, path: Path) -> None:
     """Writes beside `path`, then puts the whole directory in its place."""
     refuse_other_directory(path)
-    with replace_directory(path, discard=(TRAINING, MEMORY)) as directory:
+    with replace_directory(path, discard=(TRAINING, MEMORY, LEXICAL)) as directory:
         model.network.encoder.save(directory / "encoder", model.settings)
         write_tensors(_network_tensors(model), directory / "network.safetensors")
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
         if model.memory is not None:
             write_tensors(model.memory.tensors(), directory / MEMORY)
+        if model.lexical is not None:
+            write_tensors(model.lexical.tensors(), directory / LEXICAL)
         write_labels(model.labels, model.label_counts_L, directory)
         description = {
             "format": "primexmc model",
@@ -49,6 +53,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
             "num_train_queries": model.num_train_queries,
             "settings": model.settings.to_dict(),
             "facts": model.facts,
+            "blend": None if model.blend is None else model.blend.to_dict(),
             "calibration": None if model.calibration is None else model.calibration.to_dict(),
         }
         (directory / DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
@@ -85,6 +90,8 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         prototypes_LD=per_label["prototypes"],
         centroids=_centroids(per_label, label_counts_L),
         memory=_read_memory(path / MEMORY, len(labels)),
+        lexical=_read_lexical(path / LEXICAL, len(labels)),
+        blend=_read_blend(description, path / DESCRIPTION),
         calibration=_read_calibration(description, path / DESCRIPTION),
         trained_L=per_label.get("trained"),
         facts=description["facts"],
@@ -120,6 +127,28 @@ def _read_memory(file: Path, num_labels: int) -> Memory | None:
         return Memory.from_tensors(_read_tensors(file), num_labels)
     except (KeyError, ValueError) as error:
         raise UserError(f"{file}: damaged ({error}); train or copy the model again.") from None
+
+
+def _read_lexical(file: Path, num_labels: int) -> Lexical | None:
+    """None where a model was saved without."""
+    if not file.exists():
+        return None
+    try:
+        lexical = Lexical.from_tensors(_read_tensors(file))
+        if len(lexical.bias_L) != num_labels:
+            raise ValueError(f"of {len(lexical.bias_L)} labels, expected {num_labels}")
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{file}: damaged ({error}); train or copy the model again.") from None
+    return lexical
+
+
+def _read_blend(description: dict[str, Any], file: Path) -> Blend | None:
+    """None where the model has none, or is older than these."""
+    try:
+        stored = description.get("blend")
+        return None if stored is None else Blend.from_dict(stored)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{file}: its blend is damaged ({error}); train or copy the model again.") from None
 
 
 def _read_calibration(description: dict[str, Any], file: Path) -> Calibration | None:

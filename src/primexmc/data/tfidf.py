@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-
-from .hits import FloatArray
 
 WORD = re.compile(r"\w\w+")
 
@@ -24,7 +24,22 @@ class TfIdf:
         self.id_of: dict[str, int] = {}
         counts_NW = self._counts(texts, grow=True)
         num_texts_W = np.bincount(counts_NW.indices, minlength=len(self.id_of))
-        self.idf_W: FloatArray = np.log((1 + counts_NW.shape[0]) / (1 + num_texts_W)) + 1
+        self.idf_W: NDArray[np.float64] = np.log((1 + counts_NW.shape[0]) / (1 + num_texts_W)) + 1
+
+    @classmethod
+    def from_words(cls, words: Sequence[str], idf_W: NDArray[Any]) -> TfIdf:
+        """The inverse of `words` and `idf_W`."""
+        if not len(words) == len(set(words)) == len(idf_W):
+            raise ValueError(f"{len(words)} words, {len(set(words))} of them different, and {len(idf_W)} weights")
+        tfidf = cls(())
+        tfidf.id_of = {word: number for number, word in enumerate(words)}
+        tfidf.idf_W = np.asarray(idf_W, dtype=np.float64)
+        return tfidf
+
+    @property
+    def words(self) -> list[str]:
+        """In the order of the columns."""
+        return list(self.id_of)
 
     def vectors(self, texts: Iterable[str]) -> csr_matrix:
         """One row of length 1 for each text (of length 0 where it has no known word), float32."""

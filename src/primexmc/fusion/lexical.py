@@ -1,0 +1,86 @@
+"""The lexical voice: names, part numbers and identifiers, which an encoder blurs, speak for labels word by word.
+
+Shapes: Q queries, W words, L labels, C candidates a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from ..data.texts import Texts
+from ..data.tfidf import TfIdf
+from .candidates import product_at
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lexical:
+    """A sparse linear classifier on tf-idf words (linear.py)."""
+
+    tfidf: TfIdf
+    weights_WL: csr_matrix
+    bias_L: Floats
+
+    def scores(self, texts: Sequence[str], ids_QC: Ids) -> Floats:
+        """What the words of each text say of its candidates."""
+        words_QC = product_at(self.tfidf.vectors(texts), self.weights_WL, ids_QC)
+        scores_QC: Floats = words_QC + np.where(ids_QC >= 0, self.bias_L[ids_QC], 0)
+        return scores_QC
+
+    def with_labels(self, old_of_new: Ids) -> Lexical:
+        """For a changed table of labels: each one's old row, -1 where it is new and nothing is known of it."""
+        known = old_of_new >= 0
+        bias_L = np.full(len(old_of_new), unknown_bias(self.bias_L), np.float32)
+        bias_L[known] = self.bias_L[old_of_new[known]]
+        ones = np.ones(int(known.sum()), np.float32)
+        shape = (len(self.bias_L), len(old_of_new))
+        moves = csr_matrix((ones, (old_of_new[known], np.flatnonzero(known))), shape=shape)
+        return Lexical(self.tfidf, csr_matrix(self.weights_WL @ moves), bias_L)
+
+    def compact(self, smallest: float) -> Lexical:
+        """As it is kept: weights in half precision, and those that are smaller left out, so that it is quicker."""
+        weights_WL = self.weights_WL.copy()
+        weights_WL.data = weights_WL.data.astype(np.float16).astype(np.float32)
+        weights_WL.data[np.abs(weights_WL.data) < smallest] = 0
+        weights_WL.eliminate_zeros()
+        return Lexical(self.tfidf, weights_WL, self.bias_L)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything, for safetensors."""
+        words, weights = Texts.of(self.tfidf.words), self.weights_WL
+        arrays: dict[str, NDArray[np.generic]] = {
+            "word_bytes": words.blob,
+            "word_starts": words.offsets,
+            "idf": self.tfidf.idf_W,
+            "weights": weights.data.astype(np.float16),
+            "weight_labels": weights.indices.astype(np.int32),
+            "weight_starts": weights.indptr.astype(np.int64),
+            "bias": self.bias_L,
+        }
+        return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Lexical:
+        """The inverse; a ValueError or KeyError where the tensors do not belong together."""
+        a = {name: tensor.numpy() for name, tensor in tensors.items()}
+        tfidf = TfIdf.from_words(list(Texts(a["word_bytes"], a["word_starts"])), a["idf"])
+        shape = (len(a["idf"]), len(a["bias"]))
+        content = (a["weights"].astype(np.float32), a["weight_labels"], a["weight_starts"])
+        weights_WL = csr_matrix(content, shape=shape)
+        weights_WL.check_format()
+        return cls(tfidf, weights_WL, a["bias"])
+
+
+def unknown_bias(bias_L: Floats) -> float:
+    """For labels that it knows nothing of. The others' biases are below 0, and their words must make up for it: half of
+    the mean is between a label that is wrong and one that is right."""
+    return float(bias_L.mean() / 2) if len(bias_L) else 0.0

@@ -1,0 +1,41 @@
+"""The memory's voice: the training queries nearest to a query vote for their labels.
+
+Shapes: Q queries, N training queries, K neighbours, L labels, C candidates a query, D dimensions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from ..retrieval.exact import ExactIndex
+from .candidates import product_at
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+class Votes:
+    """Each of the K nearest training queries gives its whole share of the softmax to every one of its labels."""
+
+    def __init__(self, h_ND: torch.Tensor, positives: csr_matrix, num_neighbours: int) -> None:
+        self.index = ExactIndex(h_ND)
+        ones = np.ones(positives.nnz, np.float32)
+        self.labels_NL = csr_matrix((ones, positives.indices, positives.indptr), positives.shape)
+        self.num_neighbours = num_neighbours
+
+    def neighbours(self, h_QD: Floats) -> tuple[Ids, Floats]:
+        """The nearest training queries and their cosines, nearest first."""
+        return self.index.search(torch.from_numpy(h_QD).to(self.index.z_LD.device), self.num_neighbours)
+
+    def scores(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> Floats:
+        """For each candidate the sum of the shares of its neighbours, between 0 and 1."""
+        near_QK, cosine_QK = neighbours
+        share_QK = np.where(near_QK >= 0, np.exp((cosine_QK - cosine_QK[:, :1]) / temperature), 0)
+        share_QK /= np.maximum(share_QK.sum(1, keepdims=True), 1e-12)
+        starts = np.arange(len(near_QK) + 1) * near_QK.shape[1]
+        shape = (len(near_QK), self.labels_NL.shape[0])
+        shares_QN = csr_matrix((share_QK.ravel(), np.maximum(near_QK, 0).ravel(), starts), shape=shape)
+        return product_at(shares_QN, self.labels_NL, ids_QC)

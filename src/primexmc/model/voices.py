@@ -1,0 +1,63 @@
+"""What else than the prototypes a model has to say, and what all of it says together.
+
+Shapes: Q queries, C candidates a query, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..fusion.blend import Weights
+from ..fusion.candidates import Floats, Ids
+from ..fusion.votes import Votes
+
+if TYPE_CHECKING:
+    from .model import PrimeModel
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the voices say of the candidates of some queries, before it is known how much each counts."""
+
+    ids_QC: Ids
+    cosine_QC: Floats
+    neighbours: tuple[Ids, Floats] | None
+    lexical_QC: Floats | None
+
+
+class Voices:
+    """The voices of one model; what they need is made when it is first asked for."""
+
+    def __init__(self, model: PrimeModel) -> None:
+        self.model = model
+
+    @cached_property
+    def votes(self) -> Votes | None:
+        memory, device = self.model.memory, self.model.device
+        if memory is None or len(memory) == 0:
+            return None
+        h_ND = memory.h_ND.to(device) if device.type == "cuda" else memory.h_ND.float()  # CPUs are slow at halves
+        return Votes(h_ND, memory.positives, self.model.settings.fusion.neighbours)
+
+    def hear(self, texts: Sequence[str], h_QD: Floats, ids_QC: Ids, cosine_QC: Floats, wanted: Weights) -> Heard:
+        """Asks those whose weight is not 0."""
+        lexical, votes = self.model.lexical, self.votes if wanted.memory else None
+        return Heard(
+            ids_QC,
+            cosine_QC,
+            None if votes is None else votes.neighbours(h_QD),
+            None if lexical is None or not wanted.lexical else lexical.scores(texts, ids_QC),
+        )
+
+    def together(self, heard: Heard, weights: Weights) -> Floats:
+        """The candidates' scores; -inf stays -inf."""
+        scores_QC = heard.cosine_QC
+        if heard.neighbours is not None and self.votes is not None and weights.memory:
+            share_QC = self.votes.scores(heard.neighbours, heard.ids_QC, weights.temperature)
+            scores_QC = scores_QC + weights.memory * share_QC
+        if heard.lexical_QC is not None and weights.lexical:
+            scores_QC = scores_QC + weights.lexical * heard.lexical_QC
+        return scores_QC

@@ -1,0 +1,88 @@
+"""Weights chosen on validation: never worse there than the prototypes alone, and kept with the model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from training.cases import make_corpus
+
+from primexmc import PrimeModel, evaluate
+from primexmc.errors import UserError
+from primexmc.training.choose_blend import _Judge
+from primexmc.training.fit_lexical import heaviest, similar_labels
+from primexmc.training.train import train
+
+FEW = {"training.epochs": 3, "training.batch_size": 32, "encoder.name": "static", "training.validate_every": 1}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_corpus()
+
+
+@pytest.fixture(scope="module")
+def model(corpus, tmp_path_factory):
+    place = tmp_path_factory.mktemp("blend") / "model"
+    train(corpus, "static-cpu", FEW, out=place, quiet=True)
+    return PrimeModel.load(place, device="cpu")
+
+
+def test_auto_is_the_best_mode_on_validation(model, corpus):
+    held_out = corpus.with_validation(model.settings.data).split("val")
+    judge = _Judge(model, held_out)
+    score = {mode: judge(weights) for mode, weights in model.blend.weights.items()}
+    assert set(score) == {"theta", "memory", "lexical", "all"}
+    assert score[model.blend.best] == max(score.values()) >= score["theta"]
+    assert score["all"] >= max(score["memory"], score["lexical"]) - 1e-12
+    for mode in score:  # the judge's nDCG@5 is the metric's
+        model.mode = mode
+        measured = evaluate(model, dataclasses.replace(corpus, test=held_out))
+        assert 100 * score[mode] == pytest.approx(measured["nDCG@5"], abs=1e-6)
+    model.mode = "auto"
+
+
+def test_modes(model, corpus):
+    texts = corpus.split("train").texts[:6]
+    model.mode = "theta"
+    alone = model.rank(texts, 5)
+    assert np.array_equal(alone[0], model.search(model.encode(texts), 5)[0])
+    model.mode = "lexical"
+    ids, scores = model.rank(texts, 5)
+    cosines = model.encode(texts) @ model.prototypes_LD.numpy().T
+    weight = model.blend.of("lexical").lexical
+    expected = np.take_along_axis(cosines, ids, 1) + weight * model.lexical.scores(texts, ids)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    model.mode = "loudest"
+    with pytest.raises(UserError, match=r"search\.mode"):
+        model.rank(texts, 5)
+    model.mode = "auto"
+
+
+def test_without_voices_prototypes_speak_alone(corpus):
+    off = {"fusion.memory": False, "fusion.lexical": False}
+    model = train(corpus, "static-cpu", FEW | off, quiet=True)
+    assert model.blend is None and model.lexical is None
+    assert model.weights.memory == model.weights.lexical == 0
+
+
+def test_a_refit_keeps_what_validation_chose(corpus):
+    model = train(corpus, "static-cpu", FEW | {"training.refit": True}, quiet=True)
+    assert model.blend is not None and model.lexical is not None
+    assert len(model.memory) == len(corpus.split("train"))
+
+
+def test_negatives_are_wrong_labels_of_similar_queries(model):
+    memory = model.memory
+    wrong = similar_labels(model, memory, 3)
+    assert wrong.shape == memory.positives.shape
+    assert wrong.multiply(memory.positives != 0).nnz == 0
+    assert 0 < np.diff(wrong.indptr).max() <= 3
+
+
+def test_heaviest_words():
+    x = csr_matrix(np.array([[0.1, 0.9, 0.5, 0.3], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32))
+    expected = np.array([[0, 0.9, 0.5, 0], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32)
+    assert np.array_equal(heaviest(x, 2).toarray(), expected)
