@@ -80,6 +80,9 @@ def test_negatives_are_wrong_labels_of_similar_queries(model):
     assert wrong.shape == memory.positives.shape
     assert wrong.multiply(memory.positives != 0).nnz == 0
     assert 0 < np.diff(wrong.indptr).max() <= 3
+    filtered = csr_matrix(wrong[:, :4].toarray() @ np.eye(4, wrong.shape[1]), dtype=np.float32)
+    assert filtered.nnz
+    assert similar_labels(model, memory, 3, filtered).multiply(filtered).nnz == 0
 
 
 def test_heaviest_words():

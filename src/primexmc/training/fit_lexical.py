@@ -27,7 +27,7 @@ MOST_ENTRIES = 40_000_000  # of the fit's design matrix: about a GB
 FEWEST_NEGATIVES, FEWEST_WORDS = 10, 16
 
 
-def fit_lexical(model: PrimeModel, memory: Memory) -> Lexical:
+def fit_lexical(model: PrimeModel, memory: Memory, filtered: csr_matrix | None = None) -> Lexical:
     """Fitted on all that the memory holds. Long texts teach by their weightiest words where all would be too many."""
     fusion = model.settings.fusion
     tfidf = TfIdf([*memory.texts, *model.labels.texts])
@@ -36,7 +36,7 @@ def fit_lexical(model: PrimeModel, memory: Memory) -> Lexical:
     room = MOST_ENTRIES / max(1, len(memory))  # entries a query
     num_negatives = int(np.clip(room / max(1, words) - labels, FEWEST_NEGATIVES, fusion.lexical_negatives))
     x_NW = heaviest(x_NW, max(FEWEST_WORDS, int(room / (num_negatives + labels))))
-    negatives = similar_labels(model, memory, num_negatives)
+    negatives = similar_labels(model, memory, num_negatives, filtered)
     weights_WL, bias_L = fit_linear(
         x_NW, memory.positives, negatives, strength=fusion.lexical_strength, iterations=fusion.lexical_iterations
     )
@@ -45,12 +45,19 @@ def fit_lexical(model: PrimeModel, memory: Memory) -> Lexical:
     return Lexical(tfidf, weights_WL, bias_L).compact(SMALLEST_WEIGHT)
 
 
-def similar_labels(model: PrimeModel, memory: Memory, num_negatives: int) -> csr_matrix:
-    """N x L: for each query the wrong labels that the model likes best, among the labels of similar queries."""
+def similar_labels(
+    model: PrimeModel, memory: Memory, num_negatives: int, filtered: csr_matrix | None = None
+) -> csr_matrix:
+    """N x L: for each query the wrong labels that the model likes best, among the labels of similar queries.
+
+    Pairs that are filtered are neither right nor wrong.
+    """
     z_LD, rows, labels = model.prototypes_LD, [], []
     for group_B in _groups(memory, model):
         labels_U = np.unique(memory.positives[group_B].indices).astype(np.int64)
-        true = Positives.from_csr(batch_positives(memory.positives, group_B, labels_U), z_LD.device)
+        passed_over = None if filtered is None else batch_positives(filtered, group_B, labels_U)
+        right = batch_positives(memory.positives, group_B, labels_U)
+        true = Positives.from_csr(right, z_LD.device, filtered=passed_over)
         h_BD = memory.h_ND[torch.from_numpy(group_B)].to(z_LD.device).float()
         s_BU = h_BD @ z_LD[torch.from_numpy(labels_U).to(z_LD.device)].float().T
         negatives = hardest_negatives(s_BU, true, num_negatives)

@@ -130,7 +130,7 @@ class _Run:
             state.network.load_state_dict(state.best.network)
             model = self._model(phase, state, chosen)
             if settings.fusion.memory or settings.fusion.lexical:
-                model.lexical = self._lexical(model)
+                model.lexical = self._lexical(model, phase)
                 model.blend = choose_blend(model, corpus.val)
                 self._say_blend(model.blend)
             model.calibration = calibrate(model, corpus.val)
@@ -145,15 +145,15 @@ class _Run:
         phase, state = self._phase("refit", everything, chosen["epoch"])
         model, chosen = self._model(phase, state, chosen), self.saver.facts["chosen"]
         if chosen.get("blend") is not None:
-            model.lexical, model.blend = self._lexical(model), Blend.from_dict(chosen["blend"])
+            model.lexical, model.blend = self._lexical(model, phase), Blend.from_dict(chosen["blend"])
         if chosen.get("calibration") is not None:  # nothing is held out from this one
             model.calibration = Calibration.from_dict(chosen["calibration"])
         return self._kept(model)
 
-    def _lexical(self, model: PrimeModel) -> Lexical | None:
+    def _lexical(self, model: PrimeModel, phase: Phase) -> Lexical | None:
         if not self.settings.fusion.lexical or model.memory is None:
             return None
-        return fit_lexical(model, model.memory)
+        return fit_lexical(model, model.memory, phase.data.filtered)
 
     def _say_blend(self, blend: Blend) -> None:
         weights = blend.of("auto")
