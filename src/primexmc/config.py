@@ -196,6 +196,18 @@ class SearchSettings:
         "how a transformer predicts on a CPU: int8 takes half the time; auto takes it where that costs less than 0.2 "
         "points of P@1 on validation",
     )
+    precision: Literal["auto", "fp32", "bf16", "int8"] = setting(
+        "auto", "what exact search makes its first products in; all of them find the same labels"
+    )
+    backend: Literal["auto", "exact", "faiss", "milvus"] = setting(
+        "auto", "what `primexmc index` builds; auto: exact below 200,000 labels, then faiss"
+    )
+    faiss: Literal["hnsw", "hnsw-8bit", "ivf", "ivf-8bit"] = setting(
+        "hnsw", "faiss' index: a graph, or lists around cluster centres; 8bit takes a quarter of the memory"
+    )
+    recall: float = setting(0.98, "share of the best 100 labels that an index is tuned to find", low=0, high=1)
+    min_recall: float = setting(0.95, "an index that finds less is neither written nor used", low=0, high=1)
+    milvus_uri: str = setting("", "address of a Milvus server or cluster; empty: embedded, in the model's directory")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..config import Settings
 from ..model.description import DESCRIPTION, read_description
+from ..retrieval.description import DIRECTORY, UnusableIndex, read_index_description
 
 LIBRARIES = {True: 0.25e9, False: 0.4e9}  # main memory of Python with torch, for the static encoder or another
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "R@100")
@@ -25,6 +26,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "encoder": settings.encoder.name,
         **description["facts"],
         "calibration": (description.get("calibration") or {}).get("facts"),
+        "index": _index_facts(path),
         "bytes": size,
         "predict_gib": round((size + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
         "settings": settings.unlike_defaults(),
@@ -42,6 +44,7 @@ def model_text(facts: dict[str, Any]) -> str:
         f"  predicting takes about {facts['predict_gib']:.1f} GiB of memory",
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
         f"  probabilities: {_calibration(facts['calibration'])}",
+        f"  index {_index(facts['index'])}",
         "  settings unlike the defaults:",
     ]
     return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
@@ -53,3 +56,17 @@ def _calibration(facts: dict[str, Any] | None) -> str:
         return "none"
     errors = f"{facts['error_at_1']:.1f} for the best label, {facts['error_at_5']:.1f} for the best five"
     return f"fitted on {facts['queries']:,} validation queries; calibration error {errors}"
+
+
+def _index_facts(path: Path) -> dict[str, Any] | None:
+    try:
+        found = read_index_description(path / DIRECTORY)
+        return {"backend": found["backend"], **(found["facts"].get("recall") or {})}
+    except UnusableIndex:
+        return None
+
+
+def _index(facts: dict[str, Any] | None) -> str:
+    if facts is None or facts["backend"] == "exact":
+        return "none: the search is exact"
+    return f"{facts['backend']}, finds {100 * facts['recall']:.1f} % of the best {facts['at']} labels"

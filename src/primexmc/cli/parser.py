@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import UserError, did_you_mean
-from . import compare, demo, evaluate, export, info, labels, predict, serve, train
+from . import compare, demo, evaluate, export, index, info, labels, predict, serve, train
 
 VERBS = {
     "train": train,
@@ -17,6 +17,7 @@ VERBS = {
     "predict": predict,
     "labels": labels,
     "export": export,
+    "index": index,
     "info": info,
     "serve": serve,
     "demo": demo,

@@ -25,6 +25,7 @@ from ..fusion.blend import MODES, Blend, Weights
 from ..fusion.candidates import best_of
 from ..fusion.lexical import Lexical
 from ..retrieval.exact import ExactIndex
+from ..retrieval.index import Index
 from .calibration import Calibration
 from .centroids import Centroids
 from .encode import TextReader, as_float32, pick_device, wants_bf16
@@ -51,7 +52,10 @@ class Prediction(NamedTuple):
 
 @dataclass
 class PrimeModel:
-    """Labels, the trained network and the finished prototypes."""
+    """Labels, the trained network and the finished prototypes.
+
+    `index` searches the prototypes; whoever puts others in their place calls `labels_changed`.
+    """
 
     settings: Settings
     labels: Labels
@@ -73,7 +77,8 @@ class PrimeModel:
         self.mode: str = settings.search.mode
         encoder = self._encoder_for_queries()
         self._reader = TextReader(encoder, settings.data.query_tokens, settings.encoder.query_prefix)
-        self.labels_changed()
+        self.index: Index = ExactIndex(self.prototypes_LD, precision=settings.search.precision)
+        self._voices = Voices(self)
 
     def _encoder_for_queries(self) -> TextEncoder:
         """In 8-bit numbers where that is wanted, or known to cost next to nothing."""
@@ -86,8 +91,9 @@ class PrimeModel:
         return Int8Encoder(encoder) if can_be_int8(encoder) and (wanted == "int8" or is_quicker()) else encoder
 
     def labels_changed(self) -> None:
-        """What is made of labels and prototypes is made again."""
-        self._index, self._voices = ExactIndex(self.prototypes_LD), Voices(self)
+        """What is made of labels and prototypes follows them."""
+        self.index.follow(self.prototypes_LD)
+        self._voices = Voices(self)
 
     @property
     def device(self) -> torch.device:
@@ -103,7 +109,7 @@ class PrimeModel:
 
     def search(self, h_QD: FloatArray, top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
         """Ids and scores of the nearest prototypes, best first; -1 where there are none."""
-        return self._index.search(torch.from_numpy(h_QD).to(self.device), top, filtered)
+        return self.index.search(torch.from_numpy(h_QD).to(self.device), top, filtered)
 
     def rank(self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
         """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
@@ -207,9 +213,12 @@ class PrimeModel:
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> PrimeModel:
         """Reads a directory that `save` or `primexmc train` wrote, or "hf://owner/name" from the Hugging Face hub."""
+        from .index import take_up_index
         from .storage import load_model
 
-        return load_model(Path(path), pick_device(device))
+        model = load_model(Path(path), pick_device(device))
+        take_up_index(model, Path(path))
+        return model
 
 
 def _scores(predictions: Sequence[Prediction]) -> FloatArray:

@@ -22,6 +22,7 @@ from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
 from .hub import download, is_on_hub
+from .index import keep_index
 from .label_list import IdArray, read_labels, write_labels
 from .memory import Memory
 from .model import PrimeModel
@@ -45,6 +46,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
         if model.lexical is not None:
             write_tensors(model.lexical.tensors(), directory / LEXICAL)
         write_labels(model.labels, model.label_counts_L, directory)
+        keep_index(model, directory)
         description = {
             "format": "primexmc model",
             "format_version": FORMAT_VERSION,

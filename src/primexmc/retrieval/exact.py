@@ -83,6 +83,16 @@ class ExactIndex:
         """Labels go, and the later ones move up: ids are always 0 to L - 1."""
         self.z_LD, self._codes = without_rows(self.z_LD, ids), None
 
+    def follow(self, z_LD: torch.Tensor) -> None:
+        """These are the labels now."""
+        self.z_LD, self._codes = checked_vectors(z_LD), None
+
+    def rebuild(self) -> None:
+        """There is nothing to rebuild."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
     def save(self, directory: Path) -> dict[str, Any]:
         """Nothing to write: the vectors are the model's own."""
         return {"precision": self.precision}

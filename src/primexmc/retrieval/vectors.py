@@ -43,3 +43,31 @@ def kept_rows(size: int, rows: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     stays = np.ones(size, dtype=np.bool_)
     stays[gone] = False
     return np.flatnonzero(stays).astype(np.int64)
+
+
+def same_rows(old_LD: Tensor, new_ND: Tensor) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """For each new row the old row with the same numbers, each at most once; -1 where there is none."""
+    old_L, new_N = _named(old_LD), _named(new_ND)
+    order = np.argsort(old_L)
+    if not len(order):
+        return np.full(len(new_N), -1, dtype=np.int64)
+    place_N = order[np.searchsorted(old_L, new_N, sorter=order).clip(max=len(order) - 1)]
+    return np.where(old_L[place_N] == new_N, place_N, -1).astype(np.int64)
+
+
+def _named(x_ND: Tensor) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """64 random-looking bits of each row's bytes and of how many equal rows lie before it."""
+    factors_D = np.random.default_rng(0).integers(1, 2**63, x_ND.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
+    bits_ND = x_ND.float().contiguous().numpy().view(np.uint32)
+    blocks = [
+        (bits_ND[start : start + ROWS].astype(np.uint64) * factors_D).sum(axis=1, dtype=np.uint64)
+        for start in range(0, len(bits_ND), ROWS)
+    ]
+    names_N = np.concatenate([np.zeros(0, np.uint64), *blocks])
+    order = np.argsort(names_N, kind="stable")
+    ordered = names_N[order]
+    before_N = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    names_N[order] += before_N.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return names_N
