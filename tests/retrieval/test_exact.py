@@ -90,7 +90,7 @@ def test_gpu_finds_what_the_cpu_finds(dtype):
 @pytest.mark.parametrize("precision", ["auto", "bf16", "fp32"])
 def test_a_shortlist_on_the_gpu_finds_what_fp32_finds(precision):
     rng = np.random.default_rng(4)
-    z = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((100_000, 64)).astype(np.float32)), dim=1)
+    z = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((150_000, 64)).astype(np.float32)), dim=1)
     h = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((300, 64)).astype(np.float32)), dim=1)
     ids, scores = ExactIndex(z.cuda(), precision=precision).search(h, 100)
     expected_ids, expected_scores = ExactIndex(z, precision="fp32").search(h, 100)

@@ -10,6 +10,7 @@ from ..model.description import DESCRIPTION, read_description
 from ..retrieval.description import DIRECTORY, UnusableIndex, read_index_description
 
 LIBRARIES = {True: 0.25e9, False: 0.4e9}  # main memory of Python with torch, for the static encoder or another
+CODED_FROM = 2**23  # numbers in the prototypes: with so many, a search keeps them in 8 bits, too
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "R@100")
 
 
@@ -18,6 +19,8 @@ def model_facts(path: Path) -> dict[str, Any]:
     description = read_description(path)
     settings = Settings.from_dict(description["settings"], str(path / DESCRIPTION))
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    numbers = description["num_labels"] * description["dim"]
+    codes = numbers if numbers >= CODED_FROM else 0
     return {
         "model": str(path),
         "labels": description["num_labels"],
@@ -28,7 +31,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "calibration": (description.get("calibration") or {}).get("facts"),
         "index": _index_facts(path),
         "bytes": size,
-        "predict_gib": round((size + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
+        "predict_gib": round((size + codes + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
         "settings": settings.unlike_defaults(),
     }
 

@@ -18,6 +18,7 @@ from ..config import SearchSettings
 from ..retrieval.description import DESCRIPTION, DIRECTORY, SearchWarning, UnusableIndex
 from ..retrieval.kept import build_index, load_index, save_index
 from ..retrieval.recall import made_up_queries
+from .hub import download, is_on_hub
 
 if TYPE_CHECKING:
     from .model import PrimeModel
@@ -37,6 +38,7 @@ def take_up_index(model: PrimeModel, path: Path) -> None:
 
     On a GPU exact search is quicker than any index, and stays.
     """
+    path = download(path) if is_on_hub(path) else path
     if model.device.type != "cpu" or not (path / DIRECTORY / DESCRIPTION).exists():
         return
     try:

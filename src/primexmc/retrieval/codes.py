@@ -20,7 +20,7 @@ from ..errors import UserError
 
 Precision = Literal["fp32", "bf16", "int8"]
 GROUP = 32  # labels that are compared together; the codes end with a whole group
-ROWS = 65_536  # coded at once, whole groups
+ROWS = 8_192  # coded at once, whole groups
 ROUNDING = 2.0**-24  # of one fp32 operation
 BF16_ROUNDING = 2.0**-8
 WIDEST_INT8 = 2**31 // 127**2  # dimensions whose sum of int8 products is still an int32

@@ -22,7 +22,7 @@ from .shortlist import shortlist
 from .vectors import checked_vectors, without_rows
 
 QUERIES_PER_BLOCK = {"cpu": 256, "cuda": 1024}
-WORTH_CODES = 16_384  # labels; below, a plain scan takes a millisecond or two
+WORTH_CODES = 2**23  # numbers in all vectors: 32 MB; below, a plain scan takes a millisecond or two
 
 
 class ExactIndex:
@@ -114,10 +114,11 @@ class ExactIndex:
     def _first_precision(self) -> Precision | None:
         if self.z_LD.dtype != torch.float32 or self.labels_per_block is not None:
             return None
+        large = self.z_LD.numel() >= WORTH_CODES
         if self.z_LD.device.type != "cpu":
-            return None if self.precision == "fp32" or len(self) < WORTH_CODES else "bf16"
+            return "bf16" if large and self.precision != "fp32" else None
         if self.precision == "auto":
-            return quickest_precision(self.z_LD.shape[1]) if len(self) >= WORTH_CODES else None
+            return quickest_precision(self.z_LD.shape[1]) if large else None
         return self.precision
 
     def _search_block(self, h_BD: torch.Tensor, top: int, filtered: Filtered) -> tuple[torch.Tensor, torch.Tensor]:
