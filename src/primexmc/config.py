@@ -203,7 +203,7 @@ class SearchSettings:
         "auto", "what `primexmc index` builds; auto: exact below 200,000 labels, then faiss"
     )
     faiss: Literal["hnsw", "hnsw-8bit", "ivf", "ivf-8bit"] = setting(
-        "hnsw", "faiss' index: a graph, or lists around cluster centres; 8bit takes a quarter of the memory"
+        "hnsw-8bit", "faiss' index: a graph, or lists around cluster centres; 8bit takes a quarter of the memory"
     )
     recall: float = setting(0.98, "share of the best 100 labels that an index is tuned to find", low=0, high=1)
     min_recall: float = setting(0.95, "an index that finds less is neither written nor used", low=0, high=1)

@@ -15,7 +15,10 @@ class Filtered:
 
     def __init__(self, pairs: Any | None) -> None:
         """`pairs` is a sparse matrix, queries x labels; what is not zero in it is filtered."""
-        matrix = csr_matrix((0, 0)) if pairs is None else csr_matrix(pairs)
+        self.rows = self.labels = np.zeros(0, dtype=np.int64)
+        if pairs is None:
+            return
+        matrix = csr_matrix(pairs)
         kept = matrix.data != 0
         self.rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[kept]
         self.labels = matrix.indices[kept].astype(np.int64)
