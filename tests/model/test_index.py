@@ -38,6 +38,7 @@ def larger_model(**changes):
         "prototypes_LD": torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((L, DIM))).float(), dim=1),
         "centroids": Centroids(torch.from_numpy(rng.standard_normal((L, DIM))).float(), torch.arange(L) % 7 > 0),
     }
+    values |= {"memory": None, "lexical": None, "blend": None}
     model = dataclasses.replace(model, **values | changes)
     model.network.free_vector_of_L = torch.zeros(L, dtype=torch.int64)
     return model

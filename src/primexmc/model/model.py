@@ -92,7 +92,7 @@ class PrimeModel:
 
     def labels_changed(self) -> None:
         """What is made of labels and prototypes follows them."""
-        self.index.follow(self.prototypes_LD)
+        self.index = self.index.follow(self.prototypes_LD)
         self._voices = Voices(self)
 
     @property

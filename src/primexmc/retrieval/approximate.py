@@ -5,7 +5,9 @@ Shapes: Q queries, L labels, D dimensions, K results a query, W finds of the eng
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ class ApproximateIndex:
 
     def __init__(self, engine: Engine, z_LD: torch.Tensor) -> None:
         self.engine = engine
+        self.lock = threading.RLock()  # shared with those that follow: engines need not bear changes during a search
         self.z_LD = checked_vectors(z_LD).float().cpu()
         self.keys_L = np.arange(len(z_LD), dtype=np.int64)  # a label that stays keeps its key
         self.next_key, self.num_dead, self.num_changed = len(z_LD), 0, 0
@@ -95,7 +98,8 @@ class ApproximateIndex:
         new_ND = checked_vectors(torch.as_tensor(z_ND), self.z_LD.shape[1]).float().cpu()
         keys_N = np.arange(self.next_key, self.next_key + len(new_ND), dtype=np.int64)
         if len(self):
-            self.engine.add(keys_N, new_ND.numpy())
+            with self.lock:
+                self.engine.add(keys_N, new_ND.numpy())
         self.next_key += len(new_ND)
         self._put(torch.cat([self.z_LD, new_ND]), np.concatenate([self.keys_L, keys_N]), num_new=len(new_ND))
 
@@ -104,21 +108,30 @@ class ApproximateIndex:
         kept = kept_rows(len(self), ids)
         self._put(self.z_LD[torch.from_numpy(kept)], self.keys_L[kept])
 
-    def follow(self, z_LD: torch.Tensor) -> None:
-        """These are the labels now; vectors that were there before keep their keys."""
+    def follow(self, z_LD: torch.Tensor) -> ApproximateIndex:
+        """An index of these labels. Vectors that were there before keep their keys, and both share what the engine
+        holds: the old index drops what is not its own."""
+        index = copy.copy(self)
+        index.engine = copy.copy(self.engine)
+        index._follow(z_LD)
+        return index
+
+    def _follow(self, z_LD: torch.Tensor) -> None:
         z_LD = checked_vectors(z_LD, self.z_LD.shape[1]).float().cpu()
         old_row_L = same_rows(self.z_LD, z_LD)
         new_N = np.flatnonzero(old_row_L < 0)
         keys_L = np.where(old_row_L >= 0, self.keys_L[old_row_L.clip(min=0)] if len(self) else 0, 0)
         keys_L[new_N] = np.arange(self.next_key, self.next_key + len(new_N))
         if len(new_N) and len(self):
-            self.engine.add(keys_L[new_N], z_LD[torch.from_numpy(new_N)].numpy())
+            with self.lock:
+                self.engine.add(keys_L[new_N], z_LD[torch.from_numpy(new_N)].numpy())
         self.next_key += len(new_N)
         self._put(z_LD, keys_L, num_new=len(new_N))
 
     def _put(self, z_LD: torch.Tensor, keys_L: NDArray[np.int64], num_new: int = 0) -> None:
         gone = np.setdiff1d(self.keys_L, keys_L)
-        self.engine.remove(gone)
+        with self.lock:
+            self.engine.remove(gone)
         self.num_dead += 0 if self.engine.forgets else len(gone)
         self.z_LD, self.keys_L = z_LD, keys_L
         self._changed(num_new + len(gone))
@@ -196,7 +209,8 @@ class ApproximateIndex:
 
     def _found(self, h_BD: torch.Tensor, width: int, filtered: Filtered) -> tuple[torch.Tensor, torch.Tensor]:
         """(query, label) of what the engine finds, by query, without what is gone or filtered."""
-        keys_BW = self.engine.search(h_BD.numpy(), width)
+        with self.lock:
+            keys_BW = self.engine.search(h_BD.numpy(), width)
         labels_BW = self._row_of_key()[np.where(keys_BW < self.next_key, keys_BW, -1)]
         rows_N, places_N = np.nonzero(labels_BW >= 0)
         labels_N = labels_BW[rows_N, places_N]

@@ -43,7 +43,8 @@ class ExactIndex:
         labels_per_block: int | None = None,
     ) -> None:
         self.z_LD = checked_vectors(z_LD)
-        self.precision, self.labels_per_block = precision, labels_per_block
+        self.precision: Literal["auto", "fp32", "bf16", "int8"] = precision
+        self.labels_per_block = labels_per_block
         self._codes: Codes | None = None
 
     def __len__(self) -> int:
@@ -83,9 +84,9 @@ class ExactIndex:
         """Labels go, and the later ones move up: ids are always 0 to L - 1."""
         self.z_LD, self._codes = without_rows(self.z_LD, ids), None
 
-    def follow(self, z_LD: torch.Tensor) -> None:
-        """These are the labels now."""
-        self.z_LD, self._codes = checked_vectors(z_LD), None
+    def follow(self, z_LD: torch.Tensor) -> ExactIndex:
+        """An index of these labels."""
+        return ExactIndex(z_LD, precision=self.precision, labels_per_block=self.labels_per_block)
 
     def rebuild(self) -> None:
         """There is nothing to rebuild."""

@@ -40,8 +40,9 @@ class Index(Protocol):
     def remove(self, ids: Any) -> None:
         """Labels go, and the later ones move up."""
 
-    def follow(self, z_LD: torch.Tensor) -> None:
-        """These are the labels now: those that were there already stay as they are, whatever their new ids."""
+    def follow(self, z_LD: torch.Tensor) -> Index:
+        """An index of these labels: those that were there already stay as they are, whatever their new ids. The old
+        index goes on answering for the old labels."""
 
     def rebuild(self) -> None:
         """The same labels, as if they had been there from the beginning."""

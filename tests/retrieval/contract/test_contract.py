@@ -124,13 +124,18 @@ def test_more_changes_than_labels(name, make):
     assert_true_answers(*index.search(h, 10), z, h, 10)
 
 
+def old_z_of(index):
+    return index.z_LD.numpy().copy()
+
+
 def test_follows_labels_wherever_they_go(name, make):
     z, h = world()
     index, rng = make(name, z), np.random.default_rng(7)
     for _ in range(2):  # some go, some come, all change places; there are copies, too
         kept = rng.permutation(len(z))[: len(z) - 20]
         z = np.concatenate([z[kept[:300]], world(15, 1, seed=8)[0], z[kept[300:]], z[kept[:5]]])
-        index.follow(torch.from_numpy(z))
+        old_z, old_index, index = old_z_of(index), index, index.follow(torch.from_numpy(z))
+        assert_true_answers(*old_index.search(h, 10), old_z, h, 10, recall=0.8)
         assert len(index) == len(z)
         assert_true_answers(*index.search(h, 10), z, h, 10)
 
