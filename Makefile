@@ -30,7 +30,7 @@ gpu:
 # All speed measurements on a CUDA device in under nine minutes; what fails or takes too long does not stop the others.
 GPU_RUN = PYTHONPATH=src timeout --kill-after=5
 gpu-speed:
-	-$(GPU_RUN) 90 $(GPU_PYTHON) -m pytest -q -m gpu tests/model/test_on_gpu.py tests/losses/test_on_gpu.py
+	-$(GPU_RUN) 90 $(GPU_PYTHON) -m pytest -q -m gpu tests/model/test_on_gpu.py tests/training/test_on_gpu.py
 	-$(GPU_RUN) 30 $(GPU_PYTHON) benchmarks/attention_speed.py
 	-$(GPU_RUN) 110 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --profile
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder minilm

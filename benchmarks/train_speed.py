@@ -187,7 +187,7 @@ def estimate(phase: Phase, clock: Clock, encoder: TextEncoder, device: torch.dev
     )
     gpu = device.type == "cuda"
     memory = memory_bytes(plan, settings, size_of(encoder), bf16=phase.bf16, flash=gpu)
-    return memory["total"] if gpu else memory["total"] + host_bytes(plan, size_of(encoder), 0, on_gpu=False)
+    return memory["total"] if gpu else memory["total"] + host_bytes(plan, 0, on_gpu=False)
 
 
 def size_of(encoder: TextEncoder) -> EncoderSize:

@@ -173,3 +173,14 @@ def test_the_short_kernel_in_tritons_interpreter():
         [sys.executable, "-c", IN_THE_INTERPRETER], env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_texts_without_tokens_are_zero(saved, pooling):
+    encoder = both(saved["bert"], pooling=pooling)[0].eval()
+    with torch.no_grad():
+        for rows in ([], [[], []], [[], [5, 6], []]):
+            h = encoder(batch_of_rows(rows))
+            assert h.shape == (len(rows), encoder.dim)
+            assert not h[[at for at, row in enumerate(rows) if not row]].any()
+        torch.testing.assert_close(h[1], encoder(batch_of_rows([[5, 6]]))[0])

@@ -71,7 +71,8 @@ def test_what_is_kept_is_what_the_state_holds():
     memory = memory_bytes(plan(), settings, size, bf16=False, flash=False)
     assert memory["kept"] == pytest.approx(held, rel=0.1)  # biases and norms are left out
     kept = [memory[name] for name in ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank")]
-    assert memory["total"] == sum(kept) + max(memory["a_step"], memory["all_prototypes"])
+    on_top = max(memory["a_step"], memory["a_refresh"], memory["all_prototypes"])
+    assert memory["total"] == sum(kept) + 1.5 * on_top
 
 
 def test_validation_adds_a_copy_of_the_best():
@@ -106,13 +107,33 @@ def test_activations_are_what_autograd_saves(tmp_path, length):
     assert memory["a_step"] == pytest.approx(sum(size for size, _ in saved.values()), rel=0.25)
 
 
+def test_parts_of_the_texts_at_once_take_less():
+    size = EncoderSize(22_600_000, 384, 6, 1536, 12)
+    whole, parts = (
+        memory_bytes(plan(), SETTINGS.with_values({"training.texts_at_once": n}, "test"), size, bf16=True, flash=True)
+        for n in (0, 11)
+    )
+    per_token = 6 * (18 * 384 + 4 * 1536) + 12 * 384 + 2 * 1536  # of 20 x 5 + 24 x 2 tokens of 44 texts
+    assert whole["a_step"] - parts["a_step"] == pytest.approx(0.75 * 148 * per_token)
+
+
+def test_a_refresh_is_counted_where_there_is_one():
+    size = EncoderSize(1000, 16)
+    random = SETTINGS.with_values({"sampling.batches": "random"}, "test")
+    assert memory_bytes(plan(), random, size, bf16=False, flash=False)["a_refresh"] == 0
+    cells = 90 * 16
+    found = memory_bytes(plan(), SETTINGS, size, bf16=False, flash=False)["a_refresh"]
+    assert found == 8 * cells + 12 * cells / 4 + 64 * 90
+
+
 def test_facts_and_lines():
     size = EncoderSize(22_600_000, 384, 6, 1536, 12)
     big = plan(num_queries=1_000_000, num_labels=500_000, passes=(("choose", 995_000, 20), ("refit", 1_000_000, 20)))
     facts = estimate(big, SETTINGS, size, on_gpu=True, bf16=True, step_s=None, has_bytes=4 * GIB)
     assert facts["steps"] == 20 * 49_750 + 20 * 50_000
+    refresh = 8 * 2**27 + 12 * 384 * 1e6 / 4 + 64 * 1e6  # more than all prototypes, and the bank is in half precision
     assert facts["gpu_gib"] == pytest.approx(
-        (16 * (22.6e6 + 7 * 384 + 4 * 384**2 + 2 * 384 * 64) + 4 * 384 * 1.5e6 + 8 * 384 * 5e5) / GIB, abs=0.01
+        (16 * (22.6e6 + 7 * 384 + 4 * 384**2 + 2 * 384 * 64) + 384 * (2 * 1e6 + 4 * 5e5) + refresh) / GIB, abs=0.01
     )
     assert facts["host_gib"] > facts["memory_gib"]["kept"] and facts["train_s"] is None
     lines = estimate_lines(facts)

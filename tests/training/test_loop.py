@@ -39,6 +39,21 @@ def slow_centroids(bank):
     return np.array([sum(row) / len(row) for row in rows])
 
 
+def test_a_large_bank_is_kept_in_half_precision(monkeypatch):
+    """And what is made of it is nearly the same."""
+    monkeypatch.setattr("primexmc.training.state.LARGEST_FLOAT32_BANK", 4 * 50 * 16 - 1)
+    phase, state = begun()
+    assert state.query_bank_ND.dtype == torch.float16 and state.centroids.c_LD.dtype == torch.float32
+    batch = one_step(phase, state)
+    queries = unit(static_encoder(), CORPUS.train.texts)
+    assert torch.allclose(state.query_bank_ND[batch.queries_Q].float(), queries[:20], atol=1e-3)
+    refresh(phase, state)
+    np.testing.assert_allclose(state.centroids.c_LD.numpy(), slow_centroids(state.query_bank_ND), atol=1e-3)
+    assert sorted(np.unique(state.cluster_of_N)) == list(range(13))
+    monkeypatch.setattr("primexmc.training.state.LARGEST_FLOAT32_BANK", 4 * 50 * 16)
+    assert begun()[1].query_bank_ND.dtype == torch.float32
+
+
 def test_the_beginning():
     """The untrained encoder's view of everything."""
     _, state = begun()

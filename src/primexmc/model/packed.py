@@ -62,6 +62,8 @@ class Row:
         """The mean of each text's vectors, 0 for a text without tokens; texts in the batch's order."""
         assert self.hidden_TD is not None
         device = self.hidden_TD.device
+        if len(self.hidden_TD) == 0:
+            return self.hidden_TD.new_zeros(len(self.lengths), self.hidden_TD.shape[1])
         offsets = np.concatenate(([0], np.cumsum(self.lengths)))
         offset_B1 = to_device(torch.from_numpy(offsets), device)
         sum_BD = torch.segment_reduce(self.hidden_TD, "sum", offsets=offset_B1, initial=0.0, unsafe=True)
@@ -72,7 +74,9 @@ class Row:
         assert self.hidden_TD is not None
         device = self.hidden_TD.device
         starts = np.cumsum(self.lengths) - self.lengths
-        first = np.minimum(starts, max(len(self.hidden_TD) - 1, 0))
+        if len(self.hidden_TD) == 0:
+            return self.hidden_TD.new_zeros(len(self.lengths), self.hidden_TD.shape[1])
+        first = np.minimum(starts, len(self.hidden_TD) - 1)
         exists_B1 = to_device(torch.from_numpy(self.lengths > 0), device)[:, None]
         return self._in_order(self.hidden_TD[to_device(torch.from_numpy(first), device)] * exists_B1)
 

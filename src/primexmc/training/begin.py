@@ -17,7 +17,7 @@ from ..model.network import PrimeNetwork
 from .first_look import first_look
 from .optimiser import make_optimiser
 from .phase import Phase
-from .state import TrainingState
+from .state import TrainingState, bank_type
 
 
 def begin_state(phase: Phase, encoder: TextEncoder, device: torch.device) -> TrainingState:
@@ -54,7 +54,9 @@ def blank_state(
         network=network,
         optimiser=make_optimiser(network, settings.training),
         centroids=Centroids.empty(data.num_labels, encoder.dim, device),
-        query_bank_ND=torch.zeros(data.num_queries, encoder.dim, device=device),
+        query_bank_ND=torch.zeros(
+            data.num_queries, encoder.dim, device=device, dtype=bank_type(data.num_queries, encoder.dim)
+        ),
         order_N=nothing,
         cuts=nothing,
         cluster_of_N=nothing,

@@ -1,8 +1,9 @@
 """What a training will need, said before it begins: memory by rules of thumb, steps by count, time where it is timed.
 
 The rules count what training keeps: 16 bytes a parameter (value, gradient, AdamW's two moments), 4 more for the best
-epoch's copy, 4 D bytes a label (centroid) and a training query (bank). What a step holds for its backward pass was
-counted from the tensors that autograd saves. "About" is meant: allocators, padding and libraries add to it.
+epoch's copy, 4 D bytes a label (centroid) and 2 or 4 D a training query (bank). What a step holds for its backward pass
+was counted from the tensors that autograd saves, what a refresh needs from its own. "About" is meant: allocators and
+libraries add to it. docs/performance.md compares with measured peaks.
 Shapes: N training queries, L labels, F free vectors, Q queries and M labels of a batch, D dimensions.
 """
 
@@ -19,15 +20,17 @@ from ..data.propensity import inverse_propensity
 from ..data.texts import Texts
 from ..model.network import num_free_vectors
 from ..model.size import EncoderSize
+from ..sampling.clusters import CELLS_AT_ONCE
 from ..sampling.negatives import label_source
 from ..sampling.positives import PositiveSampler, batch_labels
+from .state import bank_type
 
 GIB = 2**30
 LIBRARIES = 0.6 * GIB  # Python with torch, and a little of everything
-TRANSFORMER_ON_CPU = 0.6 * GIB  # more libraries, and what the allocator does not give back; measured with MiniLM
+FREED_AND_HELD = 0.5  # of a step on a CPU: blocks of ever new sizes, which the allocator does not give back; measured
 CUDA_LIBRARIES = 1.5 * GIB  # of host memory, where a GPU is used
 MINILM_ON_H200 = 37_000 / 0.074  # tokens a second in training, from docs/lab.md; no other rate has been measured
-PADDING = 1.1  # texts are padded in groups of like length
+PADDING = 1.1  # where texts are padded, in groups of like length
 
 
 @dataclass(frozen=True)
@@ -99,23 +102,34 @@ def memory_bytes(plan: Plan, settings: Settings, size: EncoderSize, *, bf16: boo
         "prototype_network": per_parameter * network,
         "free_vectors": per_parameter * D * num_free_vectors(prototypes, plan.num_labels),
         "centroids": 4 * D * plan.num_labels,
-        "query_bank": 4 * D * plan.num_queries,
+        "query_bank": bank_type(plan.num_queries, D).itemsize * D * plan.num_queries,
     }
-    step = _activations(plan, size, bf16, flash) + 32 * plan.batch_queries * plan.batch_labels
+    step = _activations(plan, settings, size, bf16, flash) + 32 * plan.batch_queries * plan.batch_labels
     if prototypes.enabled:
         step += plan.batch_labels * (39 * prototypes.width + 75 * D)
-    all_prototypes = 8 * D * plan.num_labels
-    kept = sum(parts.values())
-    return {**parts, "kept": kept, "a_step": step, "all_prototypes": all_prototypes,
-            "total": kept + max(step, all_prototypes)}  # fmt: skip
+    comes_on_top = {
+        "a_step": step,
+        "a_refresh": _refresh(plan, settings, D, flash),
+        "all_prototypes": 8 * D * plan.num_labels,
+    }
+    kept, held = sum(parts.values()), 0 if flash else FREED_AND_HELD
+    return {**parts, "kept": kept, **comes_on_top, "total": kept + (1 + held) * max(comes_on_top.values())}
 
 
-def host_bytes(plan: Plan, size: EncoderSize, kept: float, *, on_gpu: bool) -> float:
+def _refresh(plan: Plan, settings: Settings, D: int, on_gpu: bool) -> float:
+    """Clustering: two temporaries of points, the means of the last level's halves three times, and orders of points."""
+    if settings.sampling.batches == "random":
+        return 0.0
+    temporaries = 8 * min(CELLS_AT_ONCE[on_gpu], plan.num_queries * D)
+    return temporaries + 12 * D * plan.num_queries / settings.sampling.smallest_cluster + 64 * plan.num_queries
+
+
+def host_bytes(plan: Plan, kept: float, *, on_gpu: bool) -> float:
     """Libraries, texts and pairs; next to a GPU also a copy of what is kept, when a checkpoint is written."""
     data = plan.text_bytes + 24 * plan.num_pairs
     if on_gpu:
         return data + CUDA_LIBRARIES + kept
-    return data + LIBRARIES + (TRANSFORMER_ON_CPU if size.num_layers else 0)
+    return data + LIBRARIES
 
 
 def estimate(
@@ -124,7 +138,7 @@ def estimate(
     """Plain values, ready for JSON. `step_s` is a measured step, None where none could be timed; `has_bytes` is the
     memory that the GPU has, or without one the machine."""
     memory = memory_bytes(plan, settings, size, bf16=bf16, flash=on_gpu)
-    host = host_bytes(plan, size, memory["kept"], on_gpu=on_gpu)
+    host = host_bytes(plan, memory["kept"], on_gpu=on_gpu)
     return {
         "encoder": settings.encoder.name,
         "encoder_parameters": size.num_parameters,
@@ -163,7 +177,9 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
     ]
 
 
-PARTS = ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "all_prototypes")
+PARTS = (
+    "encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "a_refresh", "all_prototypes",
+)  # fmt: skip
 
 
 def _purpose(phase: str) -> str:
@@ -197,14 +213,23 @@ def _is_minilm(size: EncoderSize) -> bool:
     return (size.num_layers, size.dim, size.inner) == (6, 384, 1536)
 
 
-def _activations(plan: Plan, size: EncoderSize, bf16: bool, flash: bool) -> float:
+def _activations(plan: Plan, settings: Settings, size: EncoderSize, bf16: bool, flash: bool) -> float:
     """What autograd keeps of the encoder: counted with BERT and DistilBERT, dropout on."""
     if size.num_layers == 0:  # a token's id and weight; a text's vector and its gradient
         return 32 * plan.batch_tokens + 16 * size.dim * (plan.batch_queries + plan.batch_labels)
-    a_token: float = 34 * size.dim + 4 * size.inner if bf16 else 38 * size.dim + 8 * size.inner
+    packed = settings.encoder.packed == "auto"
+    if bf16:
+        a_token: float = (18 if packed else 34) * size.dim + 4 * size.inner
+    else:
+        a_token = 38 * size.dim + 8 * size.inner
     if not flash:
         a_token += 12 * size.heads * max(plan.query_tokens, plan.label_tokens)
-    return PADDING * size.num_layers * a_token * plan.batch_tokens
+    texts = plan.batch_queries + plan.batch_labels
+    share = min(1.0, settings.training.texts_at_once / texts) if settings.training.texts_at_once else 1.0
+    a_token = (1 if packed else PADDING) * size.num_layers * a_token + 12 * size.dim  # around the layers
+    a_token += (2 if bf16 else 4) * size.inner  # gradients of the layer that is under way
+    cast = 2 * size.num_layers * (4 * size.dim**2 + 2 * size.dim * size.inner) if bf16 else 0
+    return share * a_token * plan.batch_tokens + cast + 16 * size.dim * texts
 
 
 def _labels_of_a_batch(corpus: Corpus, settings: Settings, batch_queries: int) -> int:

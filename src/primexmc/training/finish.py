@@ -58,15 +58,15 @@ def prototypes_of(
     """z_LD from given centroids: one pass over the labels."""
     was_training = network.training
     network.eval()
-    blocks: list[Tensor] = []
+    z_LD = torch.empty(data.num_labels, network.encoder.dim, device=device)  # joining blocks would need it twice
     start = 0
     for h_MD in encode_tokens(network.encoder, data.label_tokens, device, bf16=bf16):
         labels_M = torch.arange(start, start + len(h_MD), device=device)
         with autocast(device, bf16):
-            blocks.append(network.prototypes(h_MD, labels_M, centroids))
+            z_LD[start : start + len(h_MD)] = network.prototypes(h_MD, labels_M, centroids)
         start += len(h_MD)
     network.train(was_training)
-    return torch.cat(blocks)
+    return z_LD
 
 
 def _seen(blocks: Iterable[Tensor], see: See | None) -> Iterator[Tensor]:

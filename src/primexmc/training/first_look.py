@@ -52,8 +52,11 @@ def _free_vector_of_labels(phase: Phase, encoder: TextEncoder, device: torch.dev
 
 
 def _normalised(encoder: TextEncoder, tokens: RaggedTokens, device: torch.device, bf16: bool) -> Tensor:
-    blocks = [functional.normalize(h_BD, dim=1) for h_BD in encode_tokens(encoder, tokens, device, bf16=bf16)]
-    return torch.cat(blocks) if blocks else torch.zeros(0, encoder.dim, device=device)
+    h_ND, start = torch.empty(len(tokens), encoder.dim, device=device), 0
+    for h_BD in encode_tokens(encoder, tokens, device, bf16=bf16):
+        h_ND[start : start + len(h_BD)] = functional.normalize(h_BD, dim=1)
+        start += len(h_BD)
+    return h_ND
 
 
 def _key(phase: Phase, encoder: TextEncoder, device: torch.device) -> str:

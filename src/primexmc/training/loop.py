@@ -96,7 +96,7 @@ def _step(phase: Phase, state: TrainingState, objective: Objective, batch: Batch
     state.optimiser.step()
     with torch.no_grad():
         q_QD = q_QD.detach()
-        state.query_bank_ND[batch.queries_Q] = q_QD
+        state.see(batch.queries_Q, q_QD)
         if phase.settings.prototypes.centroid_mode == "ema":
             _move_centroids(phase, state, batch, q_QD)
         state.totals += torch.stack((stats["loss"], stats["violators"], torch.ones_like(stats["loss"])))
@@ -108,7 +108,7 @@ def _move_centroids(phase: Phase, state: TrainingState, batch: Batch, q_QD: Tens
     positives_of_M = batch.positives_transposed
     if batch.more is not None:
         more_XD = functional.normalize(encode_batch(state.network.encoder, batch.more.tokens, phase.bf16), dim=1)
-        state.query_bank_ND[batch.more.queries_X] = more_XD
+        state.see(batch.more.queries_X, more_XD)
         q_QD, positives_of_M = torch.cat([q_QD, more_XD]), batch.more.positives_of_M
     met_M1 = (positives_of_M.count_Q > 0)[:, None]
     mean_MD = torch.where(met_M1, _mean_of_positives(q_QD, positives_of_M), state.centroids.c_LD[batch.labels_M])

@@ -19,6 +19,15 @@ from ..model.network import PrimeNetwork
 IntArray = npt.NDArray[np.int64]
 
 
+LARGEST_FLOAT32_BANK = 1 << 30  # bytes
+
+
+def bank_type(num_queries: int, dim: int) -> torch.dtype:
+    """The query bank's numbers: half precision where in float32 it would be more than 1 GiB. Its vectors have length 1
+    and are stale anyway; clusters and centroids are computed from it in float32."""
+    return torch.float16 if 4 * num_queries * dim > LARGEST_FLOAT32_BANK else torch.float32
+
+
 @dataclass
 class Best:
     """The best epoch so far by validation, with the parameters that it ended with."""
@@ -52,6 +61,10 @@ class TrainingState:
     @property
     def device(self) -> torch.device:
         return self.query_bank_ND.device
+
+    def see(self, queries_Q: Tensor, q_QD: Tensor) -> None:
+        """Puts what the queries look like now into the bank."""
+        self.query_bank_ND[queries_Q] = q_QD.to(self.query_bank_ND.dtype)
 
     def tensors(self) -> dict[str, Tensor]:
         """What `restore` needs besides `numbers`."""
