@@ -16,21 +16,15 @@ import torch
 from ..config import Settings
 from ..data.corpus import Corpus, Split
 from ..data.texts import Texts
-from ..evaluation.calibrate import calibrate
-from ..evaluation.int8_cost import int8_cost
-from ..fusion.blend import Blend
-from ..fusion.lexical import Lexical
-from ..model.calibration import Calibration
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.memory import Memory
 from ..model.model import PrimeModel
 from .begin import begin_from, begin_state, blank_state
-from .choose_blend import choose_blend
 from .continuing import Start, continued
 from .data import prepare, usable_queries
+from .decide import as_decided, decide
 from .finish import exact_prototypes
-from .fit_lexical import fit_lexical
 from .log import Log
 from .loop import run_phase
 from .phase import Phase
@@ -129,37 +123,24 @@ class _Run:
             chosen = {"epoch": state.best.epoch, "scores": state.best.scores}
             state.network.load_state_dict(state.best.network)
             model = self._model(phase, state, chosen)
-            if settings.fusion.memory or settings.fusion.lexical:
-                model.lexical = self._lexical(model, phase)
-                model.blend = choose_blend(model, corpus.val)
-                self._say_blend(model.blend)
-            model.calibration = calibrate(model, corpus.val)
-            if (cost := int8_cost(model, corpus.val)) is not None:
-                model.facts["int8_cost"] = chosen["int8_cost"] = cost
+            decided = decide(model, phase, corpus.val)
+            self._say_blend(model)
             if not settings.training.refit:
                 return self._kept(model)
-            self.saver.facts["chosen"] = chosen | _chosen_with(model)
+            self.saver.facts["chosen"] = chosen = chosen | decided
             del phase, state, model  # the memory is needed for the refit
         self.log.say(f"Epoch {chosen['epoch']} was best on validation; training again on train + validation.")
         everything = self.full.without_validation().split("train")
         phase, state = self._phase("refit", everything, chosen["epoch"])
-        model, chosen = self._model(phase, state, chosen), self.saver.facts["chosen"]
-        if chosen.get("blend") is not None:
-            model.lexical, model.blend = self._lexical(model, phase), Blend.from_dict(chosen["blend"])
-        if chosen.get("calibration") is not None:  # nothing is held out from this one
-            model.calibration = Calibration.from_dict(chosen["calibration"])
+        model = self._model(phase, state, chosen)
+        as_decided(model, phase, chosen)
         return self._kept(model)
 
-    def _lexical(self, model: PrimeModel, phase: Phase) -> Lexical | None:
-        if not self.settings.fusion.lexical or model.memory is None:
-            return None
-        return fit_lexical(model, model.memory, phase.data.filtered)
-
-    def _say_blend(self, blend: Blend) -> None:
-        weights = blend.of("auto")
-        self.log.say(
-            f"best on validation: mode {blend.best} (memory weighs {weights.memory:g}, words weigh {weights.lexical:g})"
-        )
+    def _say_blend(self, model: PrimeModel) -> None:
+        if model.blend is None:
+            return
+        best, weights = model.blend.best, model.blend.of(model.blend.best)
+        self.log.say(f"Best on validation: mode {best} (memory weighs {weights.memory:g}, words {weights.lexical:g}).")
 
     def _phase(self, name: Any, split: Split, last_epoch: int) -> tuple[Phase, TrainingState]:
         """Trains one phase, from a checkpoint of it where there is one."""
@@ -210,7 +191,6 @@ class _Run:
                 "trained_on_queries": phase.data.num_queries,
                 "epochs": phase.last_epoch if phase.name == "refit" else chosen.get("epoch", phase.last_epoch),
                 "validation": chosen.get("scores", {}),
-                **{key: chosen[key] for key in ("int8_cost",) if key in chosen},
             },
         )
 
@@ -246,14 +226,6 @@ class _Run:
             self.log.say(f"{self.place}: the model that is there is replaced when the new one is complete.")
         if resume and self.saver.nothing_to_resume:
             self.log.say(f"{self.place}: no checkpoint to resume; training starts afresh.")
-
-
-def _chosen_with(model: PrimeModel) -> dict[str, Any]:
-    """What validation has decided beside the number of epochs."""
-    return {
-        "calibration": None if model.calibration is None else model.calibration.to_dict(),
-        "blend": None if model.blend is None else model.blend.to_dict(),
-    }
 
 
 def _with_validation(corpus: Corpus, settings: Settings) -> Corpus:

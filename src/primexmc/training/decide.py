@@ -1,0 +1,49 @@
+"""What validation decides of a finished model beside its number of epochs: voices, probabilities, 8-bit numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..data.corpus import Split
+from ..evaluation.calibrate import calibrate
+from ..evaluation.int8_cost import int8_cost
+from ..fusion.blend import Blend
+from ..fusion.lexical import Lexical
+from ..model.calibration import Calibration
+from ..model.model import PrimeModel
+from .choose_blend import choose_blend
+from .fit_lexical import fit_lexical
+from .phase import Phase
+
+
+def decide(model: PrimeModel, phase: Phase, held_out: Split) -> dict[str, Any]:
+    """Gives the model what held-out queries decide; the same as plain values, for a model that is trained again."""
+    fusion = model.settings.fusion
+    if fusion.memory or fusion.lexical:
+        model.lexical = _lexical(model, phase)
+        model.blend = choose_blend(model, held_out)
+    model.calibration = calibrate(model, held_out)
+    cost = int8_cost(model, held_out)
+    if cost is not None:
+        model.facts["int8_cost"] = cost
+    return {
+        "blend": None if model.blend is None else model.blend.to_dict(),
+        "calibration": None if model.calibration is None else model.calibration.to_dict(),
+        "int8_cost": cost,
+    }
+
+
+def as_decided(model: PrimeModel, phase: Phase, decided: dict[str, Any]) -> None:
+    """For a model that has seen all queries, so that nothing is held out to decide by."""
+    if decided.get("blend") is not None:
+        model.lexical, model.blend = _lexical(model, phase), Blend.from_dict(decided["blend"])
+    if decided.get("calibration") is not None:
+        model.calibration = Calibration.from_dict(decided["calibration"])
+    if decided.get("int8_cost") is not None:
+        model.facts["int8_cost"] = decided["int8_cost"]
+
+
+def _lexical(model: PrimeModel, phase: Phase) -> Lexical | None:
+    if not model.settings.fusion.lexical or model.memory is None:
+        return None
+    return fit_lexical(model, model.memory, phase.data.filtered)
