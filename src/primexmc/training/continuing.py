@@ -22,6 +22,7 @@ from ..errors import UserError
 from ..model.encoder import TextEncoder
 from ..model.model import PrimeModel
 from ..model.new_prototypes import Neighbours, label_vectors
+from ..own_code import allow_named
 from ..presets import load_preset
 
 FREE_OF_ENCODER = ("query_prefix", "label_prefix")
@@ -108,6 +109,7 @@ def continued_settings(
         layers.insert(0, (load_preset(preset), f"preset {preset}"))
     new = settings
     for layer, source in layers:
+        allow_named(dict(flatten(layer)))
         new = new.with_values(layer, source)
     for section, free in (("encoder", FREE_OF_ENCODER), ("prototypes", FREE_OF_PROTOTYPES)):
         before, now = (dataclasses.asdict(getattr(which, section)) for which in (settings, new))
