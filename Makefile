@@ -32,12 +32,13 @@ GPU_RUN = PYTHONPATH=src timeout --kill-after=5
 gpu-speed:
 	-$(GPU_RUN) 90 $(GPU_PYTHON) -m pytest -q -m gpu tests/model/test_on_gpu.py tests/training/test_on_gpu.py
 	-$(GPU_RUN) 30 $(GPU_PYTHON) benchmarks/attention_speed.py
-	-$(GPU_RUN) 110 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --profile
-	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder minilm
-	-$(GPU_RUN) 90 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --labels 1300000 --epochs 1
+	-$(GPU_RUN) 110 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --set encoder.packed=on --profile
+	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder minilm --set encoder.packed=on
+	-$(GPU_RUN) 90 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --labels 1300000 --epochs 1 \
+		--set encoder.packed=on
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/cluster_speed.py --dtype float16
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --positives 1 --batch 1600 \
-		--queries 100000 --epochs 1 --cap-gib 16
+		--queries 100000 --epochs 1 --cap-gib 16 --set encoder.packed=on
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --queries 100000 --epochs 1 \
 		--set encoder.packed=off
 

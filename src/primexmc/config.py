@@ -56,8 +56,8 @@ class EncoderSettings:
     name: str = setting("static", '"static" (embedded, no download), a directory, or a Hugging Face name')
     pooling: str = part("mean", "cls", help="how token vectors become one vector")
     dropout: float = setting(-1.0, "dropout inside the encoder; -1 keeps the encoder's own", low=-1, high=0.95)
-    packed: Literal["auto", "off"] = setting(
-        "auto", "BERT-like encoders read texts laid end to end, without padding; off pads them, as all others are"
+    packed: Literal["auto", "on", "off"] = setting(
+        "auto", "BERT-like encoders read texts laid end to end, without padding: on CPUs (auto), everywhere or nowhere"
     )
     query_prefix: str = setting("", 'put before every query ("query: " for E5)')
     label_prefix: str = setting("", "put before every label text")

@@ -25,7 +25,7 @@ from .sentence_transformers import write_sentence_transformers_files
 from .tensor_file import writing_tensors
 from .token_batch import TokenBatch, to_device
 
-Packed = Literal["auto", "off"]
+Packed = Literal["auto", "on", "off"]
 # Not cuDNN's: it plans anew for every shape of a rectangle, and here nearly every batch brings new ones.
 ATTENTION_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Enough tokens in a group to keep the device busy; more groups pad less.
@@ -51,10 +51,12 @@ class TransformerEncoder(TextEncoder):
         self.pad_id = int(tokenizer.pad_token_id or 0)
         self.max_tokens = _num_positions(transformer)
         # pooling of one's own is given rectangles
-        self.parts = parts_of(transformer) if packed == "auto" and pooling in POOLINGS else None
+        self.parts = parts_of(transformer) if packed != "off" and pooling in POOLINGS else None
+        self.packed = packed
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        if self.parts is None:
+        # On GPUs only when asked for: no GPU has run the packed kernels yet (docs/performance.md).
+        if self.parts is None or (self.packed == "auto" and batch.device.type != "cpu"):
             return self._padded(batch)
         row = packed_forward(self.parts, batch, self.training)
         return row.mean_BD() if self.pooling == "mean" else row.first_BD()
