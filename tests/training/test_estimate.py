@@ -110,7 +110,13 @@ def test_activations_are_what_autograd_saves(tmp_path, length):
 def test_parts_of_the_texts_at_once_take_less():
     size = EncoderSize(22_600_000, 384, 6, 1536, 12)
     whole, parts = (
-        memory_bytes(plan(), SETTINGS.with_values({"training.texts_at_once": n}, "test"), size, bf16=True, flash=True)
+        memory_bytes(
+            plan(),
+            SETTINGS.with_values({"training.texts_at_once": n, "encoder.packed": "on"}, "test"),
+            size,
+            bf16=True,
+            flash=True,
+        )
         for n in (0, 11)
     )
     per_token = 6 * (18 * 384 + 4 * 1536) + 12 * 384 + 2 * 1536  # of 20 x 5 + 24 x 2 tokens of 44 texts
