@@ -47,7 +47,7 @@ def test_a_row_has_another_key_when_anything_differs():
 
 
 def test_commands_are_quoted():
-    words = retold("my data", "minilm", "own.toml", {"encoder.name": "a b", "training": {"epochs": 3, "seed": 4}})
+    words = retold("my data", None, "minilm", "own.toml", {"encoder.name": "a b", "training": {"epochs": 3, "seed": 4}})
     command = row_command(words, "prime", "memory", 4)
     assert shlex.split(command) == [
         *("primexmc", "compare", "my data", "--preset", "minilm", "--config", "own.toml"),

@@ -11,8 +11,9 @@ from training.cases import make_corpus
 
 from primexmc import PrimeModel, evaluate
 from primexmc.errors import UserError
+from primexmc.training import fit_lexical
 from primexmc.training.choose_blend import _Judge
-from primexmc.training.fit_lexical import heaviest, similar_labels
+from primexmc.training.fit_lexical import heaviest, nearest_wrong_labels
 from primexmc.training.train import train
 
 FEW = {"training.epochs": 3, "training.batch_size": 32, "encoder.name": "static", "training.validate_every": 1}
@@ -68,21 +69,33 @@ def test_without_voices_prototypes_speak_alone(corpus):
     assert model.weights.memory == model.weights.lexical == 0
 
 
+def test_the_model_knows_the_held_out_queries_in_the_end(model, corpus):
+    assert sorted(model.memory.texts) == sorted(corpus.split("train").texts)
+    assert model.facts["trained_on_queries"] < len(model.memory)
+
+
 def test_a_refit_keeps_what_validation_chose(corpus):
     model = train(corpus, "static-cpu", FEW | {"training.refit": True}, quiet=True)
     assert model.blend is not None and model.lexical is not None
     assert len(model.memory) == len(corpus.split("train"))
 
 
-def test_negatives_are_wrong_labels_of_similar_queries(model):
-    memory = model.memory
-    wrong = similar_labels(model, memory, 3)
-    assert wrong.shape == memory.positives.shape
-    assert wrong.multiply(memory.positives != 0).nnz == 0
-    assert 0 < np.diff(wrong.indptr).max() <= 3
-    filtered = csr_matrix(wrong[:, :4].toarray() @ np.eye(4, wrong.shape[1]), dtype=np.float32)
-    assert filtered.nnz
-    assert similar_labels(model, memory, 3, filtered).multiply(filtered).nnz == 0
+def test_negatives_are_the_nearest_wrong_labels(model):
+    memory, z_LD = model.memory, model.prototypes_LD.double().numpy()
+    filtered = memory.positives.copy()
+    filtered.indices = (filtered.indices + 1) % filtered.shape[1]
+    wrong = nearest_wrong_labels(model, memory, 3, filtered)
+    for row in range(len(memory)):
+        right = {*memory.positives[row].indices, *filtered[row].indices}
+        scores = z_LD @ memory.h_ND[row].double().numpy()
+        expected = [label for label in np.argsort(-scores) if label not in right][:3]
+        assert set(wrong[row].indices) == set(expected)
+
+
+def test_a_sample_of_queries_has_to_do(model, monkeypatch):
+    monkeypatch.setattr(fit_lexical, "MOST_PRODUCTS", len(model.memory) * model.prototypes_LD.numel() / 4)
+    wrong = fit_lexical.nearest_wrong_labels(model, model.memory, 3)
+    assert np.array_equal(np.diff(wrong.indptr) > 0, np.arange(len(model.memory)) % 4 == 0)
 
 
 def test_heaviest_words():

@@ -80,7 +80,9 @@ def test_the_epoch_that_was_best_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr("primexmc.training.validate.Validator.__call__", fake)
     model = run(make_corpus(60))
-    assert model.calibration == calibrate(model, make_corpus(60).with_validation(model.settings.data).val)
+    held_out = make_corpus(60).with_validation(model.settings.data).val
+    assert model.calibration.facts["queries"] == len(held_out)
+    assert model.calibration != calibrate(model, held_out)  # the model that it was fitted with did not know them yet
     assert model.facts["epochs"] == 4 and model.facts["validation"]["nDCG@5"] == 40, "the last of equals"
     assert all(torch.equal(value, seen[3][name]) for name, value in model.network.state_dict().items())
     assert not all(torch.equal(value, seen[4][name]) for name, value in model.network.state_dict().items())

@@ -116,7 +116,9 @@ class Comparison:
             "chosen_on": outcome.chosen_on,
             **{name: round(scores[name], 3) for name in MEASURES if name in scores},
             **{
-                f"{BY_BUCKET} {name}": round(bucket[BY_BUCKET], 3) for name, bucket in scores.get("buckets", {}).items()
+                f"{BY_BUCKET} {name}": round(bucket[BY_BUCKET], 3)
+                for name, bucket in scores.get("buckets", {}).items()
+                if BY_BUCKET in bucket  # not where the predictions do not go so deep
             },
             "train_s": round(outcome.train_s, 1),
             **outcome.more,

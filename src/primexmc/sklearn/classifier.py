@@ -111,11 +111,11 @@ class PrimeClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return matrix
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
-        """N x L, dense: the cosine of every text and every label's prototype."""
+        """N x L, dense: the score of every text and every label."""
         check_is_fitted(self)
-        scores_NL: npt.NDArray[np.float32] = (
-            self.model_.encode(_texts(X)) @ self.model_.prototypes_LD.float().cpu().numpy().T
-        )
+        ids_NL, ranked_NL = self.model_.rank(_texts(X), len(self.classes_))
+        scores_NL = np.empty_like(ranked_NL)
+        np.put_along_axis(scores_NL, ids_NL, ranked_NL, axis=1)
         return scores_NL
 
     def score(self, X: Any, y: Any) -> float:

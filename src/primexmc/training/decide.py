@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from scipy.sparse import csr_matrix
+
 from ..data.corpus import Split
 from ..evaluation.calibrate import calibrate
 from ..evaluation.int8_cost import int8_cost
@@ -13,14 +15,16 @@ from ..model.calibration import Calibration
 from ..model.model import PrimeModel
 from .choose_blend import choose_blend
 from .fit_lexical import fit_lexical
-from .phase import Phase
 
 
-def decide(model: PrimeModel, phase: Phase, held_out: Split) -> dict[str, Any]:
-    """Gives the model what held-out queries decide; the same as plain values, for a model that is trained again."""
+def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> dict[str, Any]:
+    """Gives the model what held-out queries decide; the same as plain values, for a model that is made again.
+
+    `filtered` are the filter pairs of the queries that it remembers.
+    """
     fusion = model.settings.fusion
     if fusion.memory or fusion.lexical:
-        model.lexical = _lexical(model, phase)
+        model.lexical = _lexical(model, filtered)
         model.blend = choose_blend(model, held_out)
     model.calibration = calibrate(model, held_out)
     cost = int8_cost(model, held_out)
@@ -33,17 +37,17 @@ def decide(model: PrimeModel, phase: Phase, held_out: Split) -> dict[str, Any]:
     }
 
 
-def as_decided(model: PrimeModel, phase: Phase, decided: dict[str, Any]) -> None:
+def as_decided(model: PrimeModel, filtered: csr_matrix | None, decided: dict[str, Any]) -> None:
     """For a model that has seen all queries, so that nothing is held out to decide by."""
     if decided.get("blend") is not None:
-        model.lexical, model.blend = _lexical(model, phase), Blend.from_dict(decided["blend"])
+        model.lexical, model.blend = _lexical(model, filtered), Blend.from_dict(decided["blend"])
     if decided.get("calibration") is not None:
         model.calibration = Calibration.from_dict(decided["calibration"])
     if decided.get("int8_cost") is not None:
         model.facts["int8_cost"] = decided["int8_cost"]
 
 
-def _lexical(model: PrimeModel, phase: Phase) -> Lexical | None:
+def _lexical(model: PrimeModel, filtered: csr_matrix | None) -> Lexical | None:
     if not model.settings.fusion.lexical or model.memory is None:
         return None
-    return fit_lexical(model, model.memory, phase.data.filtered)
+    return fit_lexical(model, model.memory, filtered)

@@ -5,8 +5,6 @@ Shapes: N training queries, B queries of a group of similar ones, U labels of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
@@ -14,17 +12,15 @@ from scipy.sparse import csr_matrix
 from ..data.tfidf import TfIdf
 from ..fusion.lexical import Lexical, unknown_bias
 from ..fusion.linear import fit_linear
-from ..losses.negatives import hardest_negatives
-from ..losses.positives import Positives
+from ..model.encode import as_float32
 from ..model.memory import Memory
 from ..model.model import PrimeModel
-from ..sampling.clusters import balanced_clusters
-from ..sampling.positives import batch_positives
 
-GROUP = 1024  # queries
 SMALLEST_WEIGHT = 0.1  # smaller ones change nothing that was measured
 MOST_ENTRIES = 40_000_000  # of the fit's design matrix: about a GB
 FEWEST_NEGATIVES, FEWEST_WORDS = 10, 16
+MOST_PRODUCTS = 1e13  # of numbers in the search for wrong labels
+ROWS_AT_ONCE = 4096
 
 
 def fit_lexical(model: PrimeModel, memory: Memory, filtered: csr_matrix | None = None) -> Lexical:
@@ -36,7 +32,7 @@ def fit_lexical(model: PrimeModel, memory: Memory, filtered: csr_matrix | None =
     room = MOST_ENTRIES / max(1, len(memory))  # entries a query
     num_negatives = int(np.clip(room / max(1, words) - labels, FEWEST_NEGATIVES, fusion.lexical_negatives))
     x_NW = heaviest(x_NW, max(FEWEST_WORDS, int(room / (num_negatives + labels))))
-    negatives = similar_labels(model, memory, num_negatives, filtered)
+    negatives = nearest_wrong_labels(model, memory, num_negatives, filtered)
     weights_WL, bias_L = fit_linear(
         x_NW, memory.positives, negatives, strength=fusion.lexical_strength, iterations=fusion.lexical_iterations
     )
@@ -45,27 +41,25 @@ def fit_lexical(model: PrimeModel, memory: Memory, filtered: csr_matrix | None =
     return Lexical(tfidf, weights_WL, bias_L).compact(SMALLEST_WEIGHT)
 
 
-def similar_labels(
+def nearest_wrong_labels(
     model: PrimeModel, memory: Memory, num_negatives: int, filtered: csr_matrix | None = None
 ) -> csr_matrix:
-    """N x L: for each query the wrong labels that the model likes best, among the labels of similar queries.
+    """N x L: what the model takes each query's labels for, by exact search; pairs that are filtered are passed over.
 
-    Pairs that are filtered are neither right nor wrong.
+    Where that would be too many products, a sample of the queries has to do.
     """
-    z_LD, rows, labels = model.prototypes_LD, [], []
-    for group_B in _groups(memory, model):
-        labels_U = np.unique(memory.positives[group_B].indices).astype(np.int64)
-        passed_over = None if filtered is None else batch_positives(filtered, group_B, labels_U)
-        right = batch_positives(memory.positives, group_B, labels_U)
-        true = Positives.from_csr(right, z_LD.device, filtered=passed_over)
-        h_BD = memory.h_ND[torch.from_numpy(group_B)].to(z_LD.device).float()
-        s_BU = h_BD @ z_LD[torch.from_numpy(labels_U).to(z_LD.device)].float().T
-        negatives = hardest_negatives(s_BU, true, num_negatives)
-        row, column = negatives.valid_Qk.cpu().numpy().nonzero()
-        labels.append(labels_U[negatives.index_Qk.cpu().numpy()[row, column]])
-        rows.append(group_B[row])
+    every = max(1, round(len(memory) * model.prototypes_LD.numel() / MOST_PRODUCTS))
+    rows, labels = [], []
+    for start in range(0, len(memory), ROWS_AT_ONCE):
+        row_B = np.arange(start, min(start + ROWS_AT_ONCE, len(memory)))
+        row_B = row_B[row_B % every == 0]
+        passed_over = memory.positives[row_B]
+        passed_over = passed_over if filtered is None else csr_matrix(passed_over + filtered[row_B])
+        ids_BK, _ = model.search(as_float32(memory.h_ND[torch.from_numpy(row_B)]), num_negatives, passed_over)
+        rows.append(np.repeat(row_B, (ids_BK >= 0).sum(1)))
+        labels.append(ids_BK[ids_BK >= 0])
     at, chosen = (np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in (rows, labels))
-    shape = (len(memory), len(z_LD))
+    shape = (len(memory), len(model.labels))
     return csr_matrix((np.ones(len(at), np.float32), (at, chosen)), shape=shape)
 
 
@@ -77,11 +71,3 @@ def heaviest(x_NW: csr_matrix, most: int) -> csr_matrix:
     kept = np.sort(order[rank < most])
     starts = np.concatenate([[0], np.bincount(rows[kept], minlength=x_NW.shape[0]).cumsum()])
     return csr_matrix((x_NW.data[kept], x_NW.indices[kept], starts), shape=x_NW.shape)
-
-
-def _groups(memory: Memory, model: PrimeModel) -> Iterator[np.ndarray]:
-    h_ND = memory.h_ND.to(model.device).float()
-    num_groups = max(1, -(-len(memory) // GROUP))
-    cluster_N = balanced_clusters(h_ND, num_groups, seed=model.settings.training.seed).cpu().numpy()
-    order, starts = np.argsort(cluster_N, kind="stable"), np.bincount(cluster_N, minlength=num_groups).cumsum()
-    yield from (group for group in np.split(order, starts[:-1]) if len(group))

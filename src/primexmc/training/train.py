@@ -123,18 +123,28 @@ class _Run:
             chosen = {"epoch": state.best.epoch, "scores": state.best.scores}
             state.network.load_state_dict(state.best.network)
             model = self._model(phase, state, chosen)
-            decided = decide(model, phase, corpus.val)
+            decided = decide(model, phase.data.filtered, corpus.val)
             self._say_blend(model)
             if not settings.training.refit:
-                return self._kept(model)
+                return self._kept(self._with_held_out(phase, state, chosen | decided))
             self.saver.facts["chosen"] = chosen = chosen | decided
             del phase, state, model  # the memory is needed for the refit
         self.log.say(f"Epoch {chosen['epoch']} was best on validation; training again on train + validation.")
         everything = self.full.without_validation().split("train")
         phase, state = self._phase("refit", everything, chosen["epoch"])
         model = self._model(phase, state, chosen)
-        as_decided(model, phase, chosen)
+        as_decided(model, phase.data.filtered, chosen)
         return self._kept(model)
+
+    def _with_held_out(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
+        """The same network; its centroids, memory and words now know of the queries that were held out, too."""
+        everything = prepare(
+            self.full, self.full.without_validation().split("train"), state.network.encoder, self.settings
+        )
+        model = self._model(dataclasses.replace(phase, data=everything), state, chosen)
+        model.facts["trained_on_queries"] = phase.data.num_queries
+        as_decided(model, everything.filtered, chosen)
+        return model
 
     def _say_blend(self, model: PrimeModel) -> None:
         if model.blend is None:
