@@ -52,12 +52,22 @@ class Voices:
             None if lexical is None or not wanted.lexical else lexical.scores(texts, ids_QC),
         )
 
+    def shares(self, heard: Heard, temperature: float) -> Floats | None:
+        """The memory's votes for each candidate; None where it was not asked."""
+        if heard.neighbours is None or self.votes is None:
+            return None
+        return self.votes.scores(heard.neighbours, heard.ids_QC, temperature)
+
     def together(self, heard: Heard, weights: Weights) -> Floats:
         """The candidates' scores; -inf stays -inf."""
-        scores_QC = heard.cosine_QC
-        if heard.neighbours is not None and self.votes is not None and weights.memory:
-            share_QC = self.votes.scores(heard.neighbours, heard.ids_QC, weights.temperature)
-            scores_QC = scores_QC + weights.memory * share_QC
-        if heard.lexical_QC is not None and weights.lexical:
-            scores_QC = scores_QC + weights.lexical * heard.lexical_QC
-        return scores_QC
+        return added_up(heard, self.shares(heard, weights.temperature) if weights.memory else None, weights)
+
+
+def added_up(heard: Heard, share_QC: Floats | None, weights: Weights) -> Floats:
+    """Cosines and what the other voices say, each with its weight."""
+    scores_QC = heard.cosine_QC
+    if share_QC is not None and weights.memory:
+        scores_QC = scores_QC + weights.memory * share_QC
+    if heard.lexical_QC is not None and weights.lexical:
+        scores_QC = scores_QC + weights.lexical * heard.lexical_QC
+    return scores_QC

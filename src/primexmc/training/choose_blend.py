@@ -16,7 +16,7 @@ from ..evaluation.hits import FloatArray, positives_only
 from ..fusion.blend import MODES, Blend, Weights
 from ..fusion.candidates import best_of
 from ..model.model import PrimeModel
-from ..model.voices import Heard, Voices
+from ..model.voices import Heard, Voices, added_up
 
 STEPS = (0.0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
 TEMPERATURES = (0.03, 0.05, 0.1)
@@ -49,8 +49,9 @@ class _Judge:
         everything = Weights(memory=float(model.settings.fusion.memory), lexical=1.0)
         h_QD = model.encode(queries.texts)
         ids_QC, cosine_QC = model.search(h_QD, model.settings.fusion.candidates, queries.filtered)
-        self.voices = Voices(model)
-        self.heard: Heard = self.voices.hear(queries.texts, h_QD, ids_QC, cosine_QC, everything)
+        voices = Voices(model)
+        self.heard: Heard = voices.hear(queries.texts, h_QD, ids_QC, cosine_QC, everything)
+        self.shares = {temperature: voices.shares(self.heard, temperature) for temperature in TEMPERATURES}
         self.memory = self.heard.neighbours is not None
         self.positives = queries.positives
         num_positives_Q = np.diff(positives_only(queries.positives).indptr)
@@ -59,6 +60,7 @@ class _Judge:
         self.full_Q = full[np.minimum(num_positives_Q, TOP)]
 
     def __call__(self, weights: Weights) -> float:
-        ids_QK, _ = best_of(self.heard.ids_QC, self.voices.together(self.heard, weights), TOP)
+        scores_QC = added_up(self.heard, self.shares[weights.temperature], weights)
+        ids_QK, _ = best_of(self.heard.ids_QC, scores_QC, TOP)
         right_QK = right_answers(ids_QK, self.positives)
         return float(((right_QK * self.discount_K).sum(1) / self.full_Q).mean())
