@@ -11,6 +11,7 @@ from primexmc.config import EncoderSettings, Settings
 from primexmc.errors import UserError
 from primexmc.model.encoder import load_encoder
 from primexmc.model.static import StaticEncoder
+from primexmc.model.token_batch import TokenBatch
 
 
 def slow(encoder, ids):
@@ -99,3 +100,23 @@ def test_a_damaged_directory(tmp_path, damage):
     with pytest.raises(UserError, match=str(tmp_path)) as caught:
         StaticEncoder.from_directory(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_threads_add_up_gradients_in_one_order():
+    """With more tokens than torch gives to one thread; the same numbers again and again, to the last bit."""
+    encoder, generator = static_encoder(), torch.Generator().manual_seed(0)
+    vocabulary = len(encoder.weight_V)
+    ids = torch.randint(0, vocabulary, (200_000,), generator=generator).numpy()
+    batch = TokenBatch.from_arrays(ids, np.arange(0, 200_001, 10), torch.device("cpu"))
+    up = torch.randn(20_000, encoder.dim, generator=generator)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        gradients = []
+        for _ in range(5):
+            encoder.zero_grad()
+            (encoder(batch) * up).sum().backward()
+            gradients.append((encoder.weight_V.grad.clone(), encoder.vectors_VD.grad.clone()))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(a, b) for other in gradients[1:] for a, b in zip(gradients[0], other, strict=True))

@@ -29,7 +29,7 @@ def decoupled_softmax_loss(sim_QM: Tensor, positive_QM: Tensor | Positives, *, t
 
 def decoupled_terms(lse_Q: Tensor, s_E: Tensor, positives: Positives) -> Terms:
     """The loss with the numbers for the log: a positive violates when the negatives outweigh it."""
-    lse_E = lse_Q[positives.rows_E]
+    lse_E = lse_Q.index_select(0, positives.rows_E)
     term_E = softplus(lse_E - s_E, threshold=40) / positives.count_Q[positives.rows_E]
     loss = term_E.sum() / max(1, len(positives.count_Q))
     return Terms(loss, (lse_E > s_E).sum(), positives.count_Q.sum())

@@ -85,7 +85,8 @@ def lse_in_parts(
     lse_Q: Tensor = _LseInParts.apply(  # type: ignore[no-untyped-call]
         rows_QD, columns_MD, rows_E, columns_E, temperature, size
     )
-    s_E = (rows_QD[positives.rows_E] * columns_MD[positives.columns_E]).sum(1) / temperature
+    row_ED, column_ED = rows_QD.index_select(0, positives.rows_E), columns_MD.index_select(0, positives.columns_E)
+    s_E = (row_ED * column_ED).sum(1) / temperature
     return lse_Q, s_E
 
 

@@ -36,7 +36,8 @@ class StaticEncoder(TextEncoder):
 
     def forward(self, batch: TokenBatch) -> Tensor:
         """Dropout leaves whole tokens out: that costs a mask of T numbers in place of B x D."""
-        weight_T = self.weight_V[batch.ids_T]
+        # not weight_V[ids]: CPU threads would add up its gradient in an order of their own
+        weight_T = self.weight_V.index_select(0, batch.ids_T)
         if self.training and self.token_dropout > 0:
             weight_T = functional.dropout(weight_T, self.token_dropout)
         sum_BD = functional.embedding_bag(
