@@ -15,8 +15,7 @@ CELLS_AT_ONCE = 2**22  # 16 MB
 
 
 def product_at(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
-    """The entries of left @ right at each row's candidates, 0 where the id is -1; block by block, as long as a dense
-    block is cheaper than looking sparse entries up."""
+    """The entries of left @ right at each row's candidates, 0 where the id is -1; by dense blocks of bounded size."""
     rows_at_once = max(1, CELLS_AT_ONCE // max(1, right_WL.shape[1]))
     found_QC = np.zeros(ids_QC.shape, dtype=np.float32)
     for start in range(0, len(ids_QC), rows_at_once):

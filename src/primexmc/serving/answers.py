@@ -21,7 +21,7 @@ MAX_SHOWN_CHARS, MAX_SHOWN_LABELS = 1000, 20
 
 @router.post("/predict", responses={200: {"model": Predictions}})
 async def predict(question: Question, service: ServiceOf) -> Response:
-    """Each text's best labels, best first. A score is the cosine of text and label."""
+    """Each text's best labels, best first, with the scores of the model's mode."""
     generation = service.generation
     answers = await service.batcher.submit(items_of(question, generation))
     content = b'{"results":[' + b",".join(answers) + b"]}"
