@@ -35,7 +35,7 @@ class Stopped(BaseException):
 @pytest.fixture(scope="module")
 def model():
     made = make_model()
-    made.calibration = Calibration((-1.0, -0.2, 0.5, 3.0, 0.1, -0.4))
+    made.calibrations = {"theta": Calibration((-1.0, -0.2, 0.5, 3.0, 0.1, -0.4))}
     return made
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from primexmc.evaluation.calibrate import calibration_error, fit_calibration
-from primexmc.model.calibration import NUM_FEATURES, Calibration
+from primexmc import Corpus, UserError, train
+from primexmc.evaluation.calibrate import TOP, calibrate, calibration_error, fit_calibration
+from primexmc.fusion.blend import DEFAULTS, MODES, Blend
+from primexmc.model.calibration import NUM_FEATURES, Calibration, read_calibrations
 
 NUM_LABELS = 50
 
@@ -81,3 +86,59 @@ def test_there_and_back_as_plain_values():
     for values in ({}, {"weights": [1.0], "facts": {}}, {"weights": ["x"] * NUM_FEATURES, "facts": {}}):
         with pytest.raises((KeyError, ValueError)):
             Calibration.from_dict(values)
+
+
+@functools.cache
+def trained():
+    """Trained for a moment on two kinds of word; memory and words have something to say."""
+    words = ["kettle", "lamp", "chair", "ship", "storm", "tree"]
+    rng = np.random.default_rng(0)
+    rows = [sorted(rng.choice(6, 2, replace=False).tolist()) for _ in range(160)]
+    texts = [f"{words[a]} and {words[b]} number {number % 17}" for number, (a, b) in enumerate(rows)]
+    corpus = Corpus.from_lists(texts, [[words[a], words[b]] for a, b in rows])
+    settings = {"training.epochs": 2, "training.validate_every": 1, "training.device": "cpu"}
+    return train(corpus, "static-cpu", settings, quiet=True), corpus
+
+
+def model_with_voices():
+    model, corpus = trained()
+    return copy.copy(model), corpus
+
+
+def test_each_mode_has_a_calibration_of_its_own():
+    model, corpus = model_with_voices()
+    model.blend = Blend(DEFAULTS, "all")
+    held_out = corpus.with_validation(model.settings.data).val
+    found = calibrate(model, held_out)
+    assert set(found) == set(MODES)
+    assert len({one.weights for one in found.values()}) == len(MODES), "other scores, another curve"
+    for mode, calibration in found.items():
+        model.mode = mode
+        ids, scores = model.rank(held_out.texts, TOP)
+        expected = fit_calibration(ids, scores, held_out.positives)
+        np.testing.assert_allclose(calibration(scores), expected(scores), atol=1e-6)
+    model.calibrations = found
+    for mode in ("auto", *MODES):
+        model.mode = mode
+        own = found["all" if mode == "auto" else mode]
+        np.testing.assert_array_equal(model.calibrated([[0.6, 0.3]]), own([[0.6, 0.3]]))
+
+
+def test_a_mode_without_its_own_is_refused():
+    model, _ = model_with_voices()
+    model.calibrations = {"theta": model.calibrations["theta"]}
+    model.mode = "all"
+    with pytest.raises(UserError, match=r'no probabilities in mode "all": they were fitted for theta; predict in one'):
+        model.probabilities(model.predict(["a kettle"]))
+    model.mode = "theta"
+    assert 0 < model.probabilities(model.predict(["a kettle"]))[0][0] < 1
+
+
+def test_models_of_before_have_that_of_the_mode_that_predicts():
+    one = Calibration(tuple(range(NUM_FEATURES)), {})
+    old = {"settings": {"search": {"mode": "auto"}}, "calibration": one.to_dict()}
+    assert read_calibrations(old) == {"theta": one}
+    assert read_calibrations(old | {"blend": {"best": "memory"}}) == {"memory": one}
+    assert read_calibrations(old | {"settings": {"search": {"mode": "lexical"}}}) == {"lexical": one}
+    assert read_calibrations(old | {"calibration": None}) == {}
+    assert read_calibrations({"calibrations": {"all": one.to_dict()}}) == {"all": one}

@@ -21,7 +21,8 @@ def test_it_says_what_the_model_knows_of_itself(tmp_path):
     assert "| P@1 | nDCG@5 |" in card and "| 12.5 | 40.0 |" in card and "Probabilities" not in card
     assert "training.epochs = 7" in card and "memory.safetensors holds the texts" in card
     assert "first 64 tokens" in card and "licence of the training data is not known" in card
-    model.calibration = Calibration((0.0,) * 6, {"queries": 1234, "error_at_1": 3.21, "error_at_5": 1.5})
+    told = {"queries": 1234, "error_at_1": 3.21, "error_at_5": 1.5}
+    model.calibrations = {"theta": Calibration((0.0,) * 6, told)}
     assert "fitted on 1,234 validation queries; their calibration error on held-out folds is 3.2" in card_of(
         model, tmp_path
     )

@@ -58,7 +58,7 @@ def test_only_labels_that_are_wanted(monkeypatch, many, options, wanted):
 
 def test_a_threshold_of_probability():
     model = make_model()
-    model.calibration = Calibration((-1.0, -0.5, 0.0, 4.0, 0.0, 0.0))
+    model.calibrations = {"theta": Calibration((-1.0, -0.5, 0.0, 4.0, 0.0, 0.0))}
     chosen = Selection(model, threshold=0.3, by_probability=True)
     full, found = model.predict(TEXTS, 6), chosen.predict(TEXTS, 6)
     for row, kept, probabilities in zip(full, found, model.probabilities(full), strict=True):

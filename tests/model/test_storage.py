@@ -76,7 +76,7 @@ def assert_same(one, other):
         assert list(getattr(one.labels, column)) == list(getattr(other.labels, column))
     assert np.array_equal(one.label_counts_L, other.label_counts_L)
     assert one.settings == other.settings and one.facts == other.facts
-    assert one.num_train_queries == other.num_train_queries and one.calibration == other.calibration
+    assert one.num_train_queries == other.num_train_queries and one.calibrations == other.calibrations
     assert torch.equal(one.memory.h_ND, other.memory.h_ND)
     assert (one.memory.positives != other.memory.positives).nnz == 0
     assert list(one.memory.texts) == list(other.memory.texts)
@@ -94,7 +94,7 @@ def assert_same(one, other):
 )
 def test_round_trip_bit_for_bit(tmp_path, values):
     model = make_model(**values)
-    model.calibration = Calibration((0.5, -1.0, 2.0, 3.0, 0.0, 1e-9), {"queries": 9})
+    model.calibrations = {"theta": Calibration((0.5, -1.0, 2.0, 3.0, 0.0, 1e-9), {"queries": 9})}
     model.save(tmp_path / "deep" / "model")
     assert_same(model, PrimeModel.load(tmp_path / "deep" / "model", device="cpu"))
 
@@ -215,7 +215,7 @@ def swap_tensors(file):
 
 
 def spoil_calibration(file):
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"calibration": {"weights": [1.0]}}))
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"calibrations": {"theta": {"weights": [1.0]}}}))
 
 
 DAMAGE = {

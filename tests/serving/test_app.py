@@ -73,7 +73,7 @@ def test_probabilities(shop, model):
 
 def test_probabilities_of_a_model_without(model_path):
     current = Current(model_path, "cpu")
-    current.generation.model.calibration = None
+    current.generation.model.calibrations = {}
     with serving(current) as served:
         status, answer, _ = served.post("/predict", texts=["kettle"], probability=True)
         assert status == 400 and "no calibrated probabilities" in answer["error"]

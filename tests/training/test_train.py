@@ -82,7 +82,7 @@ def test_the_epoch_that_was_best_is_kept(tmp_path, monkeypatch):
     model = run(make_corpus(60))
     held_out = make_corpus(60).with_validation(model.settings.data).val
     assert model.calibration.facts["queries"] == len(held_out)
-    assert model.calibration != calibrate(model, held_out)  # the model that it was fitted with did not know them yet
+    assert model.calibrations != calibrate(model, held_out)  # the model that it was fitted with did not know them yet
     assert model.facts["epochs"] == 4 and model.facts["validation"]["nDCG@5"] == 40, "the last of equals"
     assert all(torch.equal(value, seen[3][name]) for name, value in model.network.state_dict().items())
     assert not all(torch.equal(value, seen[4][name]) for name, value in model.network.state_dict().items())
@@ -101,7 +101,7 @@ def test_the_refit_is_on_all_for_the_epochs_that_were_best(tmp_path, monkeypatch
     model = run(corpus, tmp_path / "m", training__refit=True)
     held_out = corpus.with_validation(model.settings.data).val
     assert model.calibration.facts["queries"] == len(held_out), "from the phase that did not see them"
-    assert PrimeModel.load(tmp_path / "m", device="cpu").calibration == model.calibration
+    assert PrimeModel.load(tmp_path / "m", device="cpu").calibrations == model.calibrations
     rows = [row for row in rows_of(tmp_path / "m") if row["phase"] == "train"]
     assert [(row["run"], row["epoch"]) for row in rows] == [("choose", n) for n in range(1, 6)] + [
         ("refit", 1),

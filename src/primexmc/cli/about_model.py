@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Settings
+from ..model.calibration import default_mode, read_calibrations
 from ..model.description import DESCRIPTION, read_description
 from ..retrieval.description import DIRECTORY, UnusableIndex, read_index_description
 
@@ -28,7 +29,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "train_queries": description["num_train_queries"],
         "encoder": settings.encoder.name,
         **description["facts"],
-        "calibration": (description.get("calibration") or {}).get("facts"),
+        "calibration": _calibration_facts(description),
         "index": _index_facts(path),
         "bytes": size,
         "predict_gib": round((size + codes + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
@@ -51,6 +52,12 @@ def model_text(facts: dict[str, Any]) -> str:
         "  settings unlike the defaults:",
     ]
     return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
+
+
+def _calibration_facts(description: dict[str, Any]) -> dict[str, Any] | None:
+    """Of the mode that predicts when nobody names one."""
+    found = read_calibrations(description).get(default_mode(description))
+    return None if found is None else found.facts
 
 
 def _calibration(facts: dict[str, Any] | None) -> str:

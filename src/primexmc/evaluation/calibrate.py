@@ -5,6 +5,7 @@ Shapes: Q queries, K answers a query, P (query, answer) pairs, F features.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,16 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ..data.corpus import Split
+from ..fusion.blend import MODES, Weights
+from ..fusion.candidates import best_of
 from ..model.calibration import Calibration, features
 from ..model.model import PrimeModel
+from ..model.voices import Voices
 from .hits import find_hits
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+Ranked = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 TOP = 100
 FOLDS = 5
 RIDGE = 1.0  # keeps the weights finite where right and wrong answers can be told apart without an error
@@ -26,16 +31,34 @@ BINS = 15
 FIRST = 5  # as many are predicted by default
 
 
-def calibrate(model: PrimeModel, held_out: Split) -> Calibration | None:
-    """A calibration of the model from queries that it was not trained on; None where nothing can be learned."""
-    size = model.settings.search.batch_size
-    blocks = []
+def calibrate(model: PrimeModel, held_out: Split) -> dict[str, Calibration]:
+    """For each mode of the model a calibration from queries that it was not trained on; without those where nothing
+    can be learned."""
+    weights = {"theta": Weights()} if model.blend is None else {mode: model.blend.of(mode) for mode in MODES}
+    blocks: dict[str, list[Ranked]] = {mode: [] for mode in weights}
+    size, voices = model.settings.search.batch_size, Voices(model)
     for start in range(0, len(held_out), size):
-        rows = slice(start, start + size)
-        filtered = None if held_out.filtered is None else held_out.filtered[rows]
-        blocks.append(model.rank(held_out.texts[rows], TOP, filtered))
-    ids, scores = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    return fit_calibration(ids, scores, held_out.positives)
+        queries = held_out.take(np.arange(start, min(start + size, len(held_out))))
+        for mode, ranked in _ranked(model, voices, queries, weights):
+            blocks[mode].append(ranked)
+    found = {}
+    for mode, of_mode in blocks.items():
+        ids, scores = (np.concatenate(arrays) for arrays in zip(*of_mode, strict=True))
+        found[mode] = fit_calibration(ids, scores, held_out.positives)
+    return {mode: one for mode, one in found.items() if one is not None}
+
+
+def _ranked(
+    model: PrimeModel, voices: Voices, queries: Split, weights: dict[str, Weights]
+) -> Iterator[tuple[str, Ranked]]:
+    """The best labels of each mode, as `rank` gives them; all voices are heard but once."""
+    own = weights.values()
+    everything = Weights(max(one.memory for one in own), max(one.lexical for one in own))
+    h_QD = model.encode(queries.texts)
+    ids_QC, cosine_QC = model.search(h_QD, max(TOP, model.settings.fusion.candidates), queries.filtered)
+    heard = voices.hear(queries.texts, h_QD, ids_QC, cosine_QC, everything)
+    for mode, one in weights.items():
+        yield mode, best_of(ids_QC, voices.together(heard, one), TOP)
 
 
 def fit_calibration(ids_QK: npt.ArrayLike, scores_QK: npt.ArrayLike, positives: csr_matrix) -> Calibration | None:

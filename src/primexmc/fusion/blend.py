@@ -37,7 +37,11 @@ class Blend:
 
     def of(self, mode: str) -> Weights:
         """The weights of a mode; "auto" is the one that was best."""
-        return self.weights.get(self.best if mode == "auto" else mode, Weights())
+        return self.weights.get(self.named(mode), Weights())
+
+    def named(self, mode: str) -> str:
+        """What "auto" stands for."""
+        return self.best if mode == "auto" else mode
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -1,4 +1,5 @@
-"""Calibration: how likely an answer is right, from its score and its rank. Fitted on held-out queries.
+"""Calibration: how likely an answer is right, from its score and its rank. Fitted on held-out queries, for each mode:
+what memory and words add makes other scores of the same answers.
 
 A logistic curve (Platt's) whose height and slope change with the rank. Shapes: Q queries, K answers a query.
 """
@@ -41,6 +42,23 @@ class Calibration:
         if len(weights) != NUM_FEATURES:
             raise ValueError(f"{len(weights)} weights, expected {NUM_FEATURES}")
         return cls(weights, dict(values["facts"]))
+
+
+def read_calibrations(description: Mapping[str, Any]) -> dict[str, Calibration]:
+    """By mode, from primexmc.json. Models of before have one alone, of the mode that predicts when nobody names one;
+    raises as `from_dict` does."""
+    if "calibrations" in description:
+        return {mode: Calibration.from_dict(values) for mode, values in description["calibrations"].items()}
+    if description.get("calibration") is None:
+        return {}
+    return {default_mode(description): Calibration.from_dict(description["calibration"])}
+
+
+def default_mode(description: Mapping[str, Any]) -> str:
+    """What predicts when nobody names a mode."""
+    mode: str = description["settings"].get("search", {}).get("mode", "auto")
+    blend = description.get("blend") or {}
+    return blend.get("best", "theta") if mode == "auto" else mode
 
 
 def features(scores_QK: FloatArray) -> FloatArray:

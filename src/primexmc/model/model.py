@@ -68,7 +68,7 @@ class PrimeModel:
     trained_L: Tensor | None = None  # which labels were trained and not added later; None: all of them
     lexical: Lexical | None = None
     blend: Blend | None = None  # how much memory and words count beside the prototypes
-    calibration: Calibration | None = None  # from scores to probabilities
+    calibrations: dict[str, Calibration] = field(default_factory=dict)  # from scores to probabilities, by mode
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
     def __post_init__(self) -> None:
@@ -123,9 +123,19 @@ class PrimeModel:
     @property
     def weights(self) -> Weights:
         """How much each voice counts in the model's mode: "auto" is the one that was best on validation."""
+        return (self.blend or Blend()).of(self.mode_in_use)
+
+    @property
+    def mode_in_use(self) -> str:
+        """What "auto" stands for, or the mode that was named."""
         if self.mode not in ("auto", *MODES):
             raise UserError(f'search.mode is "auto" or one of {", ".join(MODES)}, not "{self.mode}".')
-        return (self.blend or Blend()).of(self.mode)
+        return (self.blend or Blend()).named(self.mode)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Of the mode in use: another mode's scores are others."""
+        return self.calibrations.get(self.mode_in_use)
 
     def predict(
         self,
@@ -151,12 +161,17 @@ class PrimeModel:
 
     def calibrated(self, scores_QK: FloatArray) -> npt.NDArray[np.float64]:
         """How likely each answer is right, given the scores of each query's answers, best first."""
-        if self.calibration is None:
+        if self.calibration is not None:
+            return self.calibration(scores_QK)
+        if self.calibrations:
             raise UserError(
-                "this model has no calibrated probabilities: it was trained without validation, or by an older "
-                "version; train it again with training.validate_every above 0, or use its scores."
+                f'this model has no probabilities in mode "{self.mode_in_use}": they were fitted for '
+                f"{', '.join(self.calibrations)}; predict in one of these, or use its scores."
             )
-        return self.calibration(scores_QK)
+        raise UserError(
+            "this model has no calibrated probabilities: it was trained without validation, or by an older "
+            "version; train it again with training.validate_every above 0, or use its scores."
+        )
 
     def probabilities(self, predictions: Sequence[Sequence[Prediction]]) -> list[list[float]]:
         """How likely each answer of `predict` is right."""

@@ -16,7 +16,7 @@ from ..config import PrototypeSettings, Settings
 from ..errors import UserError
 from ..fusion.blend import Blend
 from ..fusion.lexical import Lexical
-from .calibration import Calibration
+from .calibration import Calibration, read_calibrations
 from .card import MARK, card_text
 from .centroids import Centroids
 from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
@@ -56,7 +56,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
             "settings": model.settings.to_dict(),
             "facts": model.facts,
             "blend": None if model.blend is None else model.blend.to_dict(),
-            "calibration": None if model.calibration is None else model.calibration.to_dict(),
+            "calibrations": {mode: one.to_dict() for mode, one in model.calibrations.items()},
         }
         (directory / DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
         if not _is_somebodys(path / CARD):
@@ -94,7 +94,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         memory=_read_memory(path / MEMORY, len(labels)),
         lexical=_read_lexical(path / LEXICAL, len(labels)),
         blend=_read_blend(description, path / DESCRIPTION),
-        calibration=_read_calibration(description, path / DESCRIPTION),
+        calibrations=_read_calibrations(description, path / DESCRIPTION),
         trained_L=per_label.get("trained"),
         facts=description["facts"],
     )
@@ -153,12 +153,11 @@ def _read_blend(description: dict[str, Any], file: Path) -> Blend | None:
         raise UserError(f"{file}: its blend is damaged ({error}); train or copy the model again.") from None
 
 
-def _read_calibration(description: dict[str, Any], file: Path) -> Calibration | None:
+def _read_calibrations(description: dict[str, Any], file: Path) -> dict[str, Calibration]:
     """None where the model has none, or is older than these."""
     try:
-        stored = description.get("calibration")
-        return None if stored is None else Calibration.from_dict(stored)
-    except (KeyError, TypeError, ValueError) as error:
+        return read_calibrations(description)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: its calibration is damaged ({error}); train or copy the model again.") from None
 
 

@@ -26,13 +26,13 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
     if fusion.memory or fusion.lexical:
         model.lexical = _lexical(model, filtered)
         model.blend = choose_blend(model, held_out)
-    model.calibration = calibrate(model, held_out)
+    model.calibrations = calibrate(model, held_out)
     cost = int8_cost(model, held_out)
     if cost is not None:
         model.facts["int8_cost"] = cost
     return {
         "blend": None if model.blend is None else model.blend.to_dict(),
-        "calibration": None if model.calibration is None else model.calibration.to_dict(),
+        "calibrations": {mode: one.to_dict() for mode, one in model.calibrations.items()},
         "int8_cost": cost,
     }
 
@@ -41,8 +41,7 @@ def as_decided(model: PrimeModel, filtered: csr_matrix | None, decided: dict[str
     """For a model that has seen all queries, so that nothing is held out to decide by."""
     if decided.get("blend") is not None:
         model.lexical, model.blend = _lexical(model, filtered), Blend.from_dict(decided["blend"])
-    if decided.get("calibration") is not None:
-        model.calibration = Calibration.from_dict(decided["calibration"])
+    model.calibrations = {mode: Calibration.from_dict(one) for mode, one in decided["calibrations"].items()}
     if decided.get("int8_cost") is not None:
         model.facts["int8_cost"] = decided["int8_cost"]
 
