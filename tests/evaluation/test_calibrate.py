@@ -142,3 +142,12 @@ def test_models_of_before_have_that_of_the_mode_that_predicts():
     assert read_calibrations(old | {"settings": {"search": {"mode": "lexical"}}}) == {"lexical": one}
     assert read_calibrations(old | {"calibration": None}) == {}
     assert read_calibrations({"calibrations": {"all": one.to_dict()}}) == {"all": one}
+
+
+def test_a_later_answer_is_never_likelier():
+    """The curve alone would make rank 2 with nearly the same score likelier than rank 1."""
+    rising = Calibration((0.0, 2.0, 0.0, 1.0, 0.0, 0.0))
+    p_1K = rising([[0.5, 0.49, 0.2, -np.inf]])[0]
+    assert p_1K[0] == pytest.approx(1 / (1 + np.exp(-0.5)))
+    assert p_1K[1] == p_1K[0] == p_1K[2] and p_1K[3] == 0
+    assert (np.diff(Calibration((0.0, -1.0, 0.0, 1.0, 0.0, 0.0))([[0.5, 0.4, 0.3]])) < 0).all()

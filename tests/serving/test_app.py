@@ -202,16 +202,18 @@ def test_explain(shop, model):
     assert status == 200 and why["label"]["label"] == label["label"] == "Home, kitchen & dining"
     assert why["score"] == pytest.approx(label["score"], abs=1e-5)
     assert [part["part"] for part in why["parts"]] == ["text", "centroid", "free vector"]
-    assert sum(part["share"] for part in why["parts"]) == pytest.approx(why["score"], abs=1e-4)
+    assert why["voices"][0]["voice"] == "prototype"
+    assert sum(voice["share"] for voice in why["voices"]) == pytest.approx(why["score"], abs=1e-4)
+    assert sum(part["share"] for part in why["parts"]) == pytest.approx(why["voices"][0]["share"], abs=1e-4)
 
-    h_D, z_D = model.encode([text])[0], model.prototypes_LD[label["id"]].numpy()
     words = text.split()
     assert [word["word"] for word in why["words"]] == words
-    without_kettle = model.encode(["red and a saucepan"])[0] @ z_D
-    assert why["words"][1]["change"] == pytest.approx(h_D @ z_D - without_kettle, abs=1e-5)
+    (others,) = shop.predict("red and a saucepan", top=12)
+    without_kettle = next(one["score"] for one in others if one["uid"] == label["uid"])
+    assert why["words"][1]["change"] == pytest.approx(label["score"] - without_kettle, abs=1e-5)
     assert max(why["words"], key=lambda word: word["change"])["word"] in {"kettle", "saucepan"}
 
-    scores_N = model.memory.h_ND.float().numpy() @ h_D
+    scores_N = model.memory.h_ND.float().numpy() @ model.encode([text])[0]
     best = np.argsort(-scores_N, kind="stable")[:3]
     assert [query["text"] for query in why["nearest"]] == [model.memory.texts[row] for row in best]
     assert [query["score"] for query in why["nearest"]] == pytest.approx(scores_N[best].tolist(), abs=1e-4)

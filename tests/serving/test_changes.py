@@ -40,7 +40,7 @@ def test_a_new_label_is_predicted_at_once_and_gone_when_removed(served):
     status, why, _ = served.post("/explain", text="a painted gnome", uid="gnomes")
     score = served.predict("a painted gnome", top=1)[0][0]["score"]
     assert status == 200 and why["score"] == pytest.approx(score, abs=1e-5)
-    assert sum(part["share"] for part in why["parts"]) == pytest.approx(score, abs=1e-4)
+    assert sum(voice["share"] for voice in why["voices"]) == pytest.approx(score, abs=1e-4)
     assert served.ask("GET", "/info")[1]["changed"] is True
 
     status, answer, _ = served.post("/labels/remove", uids=["gnomes"])

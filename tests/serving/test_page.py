@@ -8,6 +8,7 @@ import shutil
 import pytest
 from serving.served import serving
 
+from primexmc.fusion.blend import DEFAULTS, Blend
 from primexmc.model import fair_length
 from primexmc.serving.current import Current
 from primexmc.serving.keys import Keys
@@ -79,7 +80,7 @@ def test_type_a_text_and_see_labels_and_why(shop, visit, size):
     why = page.locator("#why")
     expect(why.locator("h2")).to_have_text(f"Why {names[1]}")
     expect(why.locator(".words .word")).to_have_text(TEXT.split())
-    expect(why.locator(".parts li")).to_have_count(3)
+    expect(why.locator(".parts.made li")).to_have_count(3)
     expect(why.locator(".near").first.locator("li")).to_have_count(4)
     if size == NARROW:
         below, row = why.bounding_box(), page.locator("#results .row").nth(1).bounding_box()
@@ -88,6 +89,26 @@ def test_type_a_text_and_see_labels_and_why(shop, visit, size):
     expect(labels(page)).to_have_count(5)
     page.locator("#text").fill("  ")
     expect(labels(page)).to_have_count(0)
+
+
+def test_what_memory_and_words_add_is_told(model_path, visit):
+    current = Current(model_path, "cpu")
+    model = current.generation.model
+    model.blend = Blend(DEFAULTS, "all")
+    with serving(current) as served:
+        page = visit(served)
+        page.locator("#text").fill(TEXT)
+        best = served.predict(TEXT, top=1)[0][0]
+        voices = page.locator("#why .voices")
+        expect(voices.locator("li")).to_have_count(3)
+        expect(voices).to_contain_text(f"Together they make the score, {best['score']:.2f}")
+        why = served.post("/explain", text=TEXT, uid=best["uid"])[1]
+        for at, voice in enumerate(why["voices"]):
+            shown = f"{voice['share']:+.2f}".replace("-", "−")
+            expect(voices.locator("li").nth(at).locator(".score")).to_have_text(shown)
+        expect(voices.locator("li").nth(2)).to_contain_text(why["lexical"]["words"][0]["word"])
+        expect(page.locator("#why .near").first).to_contain_text(f"+{why['nearest_with_label'][0]['adds']:.2f}")
+        page.close()
 
 
 def test_an_example_is_one_click(shop, visit):
@@ -273,7 +294,7 @@ def test_everything_fits_and_can_be_read(shop, visit, size, scheme):
     page = visit(shop, size, scheme)
     page.locator("#text").fill(TEXT + " " + "x" * 300)
     page.locator("#results .row").first.click()
-    expect(page.locator("#why .parts li")).to_have_count(3)
+    expect(page.locator("#why .parts.made li")).to_have_count(3)
     page.wait_for_timeout(500)
     for view in ("try", "labels", "model"):
         page.evaluate(f"location.hash = '#/{view}'")

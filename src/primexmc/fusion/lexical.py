@@ -36,6 +36,13 @@ class Lexical:
         scores_QC: Floats = words_QC + np.where(ids_QC >= 0, self.bias_L[ids_QC], 0)
         return scores_QC
 
+    def votes(self, text: str, label: int) -> tuple[list[tuple[str, float]], float]:
+        """What each known word of the text says of a label, and the label's bias; together its score."""
+        x_1W, words = self.tfidf.vectors([text]), self.tfidf.words
+        weights = [float(self.weights_WL[word, label]) for word in x_1W.indices.tolist()]
+        values = zip(x_1W.indices.tolist(), x_1W.data.tolist(), weights, strict=True)
+        return [(words[word], value * weight) for word, value, weight in values], float(self.bias_L[label])
+
     def with_labels(self, old_of_new: Ids) -> Lexical:
         """For a changed table of labels: each one's old row, -1 where it is new and nothing is known of it."""
         known = old_of_new >= 0

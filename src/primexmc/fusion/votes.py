@@ -30,11 +30,15 @@ class Votes:
         """The nearest training queries and their cosines, nearest first."""
         return self.index.search(torch.from_numpy(h_QD).to(self.index.z_LD.device), self.num_neighbours)
 
-    def scores(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> Floats:
-        """For each candidate the sum of the shares of its neighbours, between 0 and 1."""
+    def shares(self, neighbours: tuple[Ids, Floats], temperature: float) -> Floats:
+        """What each neighbour's vote is worth; 1 together."""
         near_QK, cosine_QK = neighbours
         share_QK = np.where(near_QK >= 0, np.exp((cosine_QK - cosine_QK[:, :1]) / temperature), 0)
-        share_QK /= np.maximum(share_QK.sum(1, keepdims=True), 1e-12)
+        return np.asarray(share_QK / np.maximum(share_QK.sum(1, keepdims=True), 1e-12))
+
+    def scores(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> Floats:
+        """For each candidate the sum of the shares of its neighbours, between 0 and 1."""
+        near_QK, share_QK = neighbours[0], self.shares(neighbours, temperature)
         starts = np.arange(len(near_QK) + 1) * near_QK.shape[1]
         shape = (len(near_QK), self.labels_NL.shape[0])
         shares_QN = csr_matrix((share_QK.ravel(), np.maximum(near_QK, 0).ravel(), starts), shape=shape)

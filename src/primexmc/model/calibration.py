@@ -25,11 +25,14 @@ class Calibration:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, scores_QK: npt.ArrayLike) -> FloatArray:
-        """The probability of each answer, best answers first in every row; 0 where the score is -inf: no answer."""
+        """The probability of each answer, best answers first in every row, none above one before it; 0 where the score
+        is -inf: no answer."""
         scores = np.atleast_2d(np.asarray(scores_QK, dtype=np.float64))
         there = np.isfinite(scores)
         logits = features(np.where(there, scores, 0.0)) @ np.asarray(self.weights)
-        return np.where(there, 1 / (1 + np.exp(-np.clip(logits, -50, 50))), 0.0)
+        p_QK = np.where(there, 1 / (1 + np.exp(-np.clip(logits, -50, 50))), 0.0)
+        falling: FloatArray = np.minimum.accumulate(p_QK, axis=1)
+        return falling
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

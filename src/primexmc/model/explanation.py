@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 from .contributions import Contribution, Tokens, contributions
 from .model import PrimeModel
 from .near_queries import NearQuery, near_queries
 from .new_prototypes import label_vectors
+from .voice_shares import Asked, VoiceShare, WordVote
 
 MAX_WORDS = 48
 
@@ -29,24 +29,33 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The score is the product of text and prototype; the parts' shares add up to it."""
+    """The voices' shares add up to the score, the parts' to the prototype's share: the product with the text."""
 
     score: float
+    voices: list[VoiceShare]
     parts: list[Contribution]
     words: list[Word]
+    word_votes: list[WordVote]  # by the linear classifier on words
+    bias: float  # what that says of the label without any word
     nearest: list[NearQuery]  # of all training queries
     nearest_with_label: list[NearQuery]
 
 
 def explain(model: PrimeModel, text: str, label: int, num_queries: int = 5, *, words: bool = True) -> Explanation:
-    """Looks at the prototype's parts, the text's words (the first 48) and the training queries nearby."""
-    h_D = torch.from_numpy(model.encode([text])[0]).to(model.device)
-    z_D = model.prototypes_LD[label].float()
-    nearest, nearest_with_label = near_queries(model.memory, h_D, label, num_queries) if model.memory else ([], [])
+    """Looks at the voices of the model's mode, the prototype's parts, the text's words (the first 48) and the training
+    queries nearby."""
+    asked = Asked(model, [text], label)
+    h_D, score = torch.from_numpy(asked.h_QD[0]).to(model.device), float(asked.scores_Q[0])
+    near = near_queries(model.memory, h_D, label, num_queries, asked.votes()) if model.memory else ([], [])
+    nearest, nearest_with_label = near
+    word_votes, bias = asked.word_votes()
     return Explanation(
-        score=float(h_D @ z_D),
+        score=score,
+        voices=asked.shares(),
         parts=contributions(h_D, _tokens(model, label), model.network),
-        words=_words(model, text, z_D, float(h_D @ z_D)) if words else [],
+        words=_words(model, text, label, score) if words else [],
+        word_votes=word_votes,
+        bias=bias,
         nearest=nearest,
         nearest_with_label=nearest_with_label,
     )
@@ -72,12 +81,12 @@ def _tokens(model: PrimeModel, label: int) -> Tokens:
     )
 
 
-def _words(model: PrimeModel, text: str, z_D: Tensor, score: float) -> list[Word]:
+def _words(model: PrimeModel, text: str, label: int, score: float) -> list[Word]:
     """Each word left out in turn; what the text is cut at counts for nothing."""
     words = text.split()
     shown = words[:MAX_WORDS]
     if len(words) < 2:
         return [Word(word, score) for word in shown]
     without = [" ".join(words[:at] + words[at + 1 :]) for at in range(len(shown))]
-    s_W = torch.from_numpy(model.encode(without)).to(z_D.device) @ z_D
+    s_W = Asked(model, without, label).scores_Q
     return [Word(word, score - left) for word, left in zip(shown, s_W.tolist(), strict=True)]

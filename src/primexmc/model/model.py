@@ -78,7 +78,7 @@ class PrimeModel:
         encoder = self._encoder_for_queries()
         self._reader = TextReader(encoder, settings.data.query_tokens, settings.encoder.query_prefix)
         self.index: Index = ExactIndex(self.prototypes_LD, precision=settings.search.precision)
-        self._voices = Voices(self)
+        self.voices = Voices(self)
 
     def _encoder_for_queries(self) -> TextEncoder:
         """In 8-bit numbers where that is wanted, or known to cost next to nothing."""
@@ -93,7 +93,7 @@ class PrimeModel:
     def labels_changed(self) -> None:
         """What is made of labels and prototypes follows them."""
         self.index = self.index.follow(self.prototypes_LD)
-        self._voices = Voices(self)
+        self.voices = Voices(self)
 
     @property
     def device(self) -> torch.device:
@@ -117,8 +117,8 @@ class PrimeModel:
         if not (weights.memory or weights.lexical):
             return self.search(h_QD, top, filtered)
         ids_QC, cosine_QC = self.search(h_QD, max(top, self.settings.fusion.candidates), filtered)
-        heard = self._voices.hear(texts, h_QD, ids_QC, cosine_QC, weights)
-        return best_of(ids_QC, self._voices.together(heard, weights), top)
+        heard = self.voices.hear(texts, h_QD, ids_QC, cosine_QC, weights)
+        return best_of(ids_QC, self.voices.together(heard, weights), top)
 
     @property
     def weights(self) -> Weights:

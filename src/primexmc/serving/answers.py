@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ..model.explanation import Explanation, explain
+from ..model.explanation import MAX_WORDS, Explanation, explain
 from ..model.near_queries import NearQuery
 from .bodies import Predictions, Question, Why, WhyQuestion
 from .generation import Generation
@@ -30,8 +30,8 @@ async def predict(question: Question, service: ServiceOf) -> Response:
 
 @router.post("/explain", responses={200: {"model": Why}})
 async def why(question: WhyQuestion, service: ServiceOf) -> Response:
-    """Why a text gets a label: what text, centroid and free vector of its prototype add to the score, what each word
-    of the text does, and the training queries nearby."""
+    """Why a text gets a label: what prototype, memory and words add to the score, what text, centroid and free vector
+    do within the prototype, what each word of the text does, and the training queries nearby."""
     return Response(
         await service.aside.run(functools.partial(_explain, service.generation, question)),
         media_type="application/json",
@@ -49,11 +49,16 @@ def _explain(generation: Generation, question: WhyQuestion) -> bytes:
 def _rounded(found: Explanation, generation: Generation) -> dict[str, Any]:
     return {
         "score": round(found.score, 6),
+        "voices": [{"voice": voice, "share": round(share, 6)} for voice, share in found.voices],
         "parts": [
             {"part": part, "share": round(share, 6), "without": None if without is None else round(without, 6)}
             for part, share, without in found.parts
         ],
         "words": [{"word": word[:100], "change": round(change, 6)} for word, change in found.words],
+        "lexical": {
+            "bias": round(found.bias, 6),
+            "words": [{"word": word[:100], "adds": round(adds, 6)} for word, adds in found.word_votes[:MAX_WORDS]],
+        },
         "nearest": [_near(query, generation) for query in found.nearest],
         "nearest_with_label": [_near(query, generation) for query in found.nearest_with_label],
     }
@@ -65,5 +70,6 @@ def _near(query: NearQuery, generation: Generation) -> dict[str, Any]:
         "text": query.text[:MAX_SHOWN_CHARS],
         "score": round(query.score, 6),
         "has_label": query.has_label,
+        "adds": round(query.adds, 6),
         "labels": [names[row] for row in query.label_ids[:MAX_SHOWN_LABELS]],
     }

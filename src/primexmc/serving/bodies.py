@@ -37,7 +37,9 @@ class Question(Body):
 
     texts: list[Text] = Field(max_length=LIMITS.texts, examples=[["wireless mouse with usb receiver"]])
     top: Count = 5
-    min_score: float | None = Field(None, ge=-1, le=1, strict=True, description="leave out labels that score less")
+    min_score: float | None = Field(
+        None, ge=-1000, le=1000, strict=True, description="leave out labels that score less"
+    )
     without: list[Name] = Field([], max_length=LIMITS.top, description="uids of labels that are never given")
     details: bool = Field(False, strict=True, description="with each label's training queries and its bucket")
     probability: bool = Field(False, strict=True, description="how likely each label is right, where that was fitted")
@@ -136,12 +138,24 @@ class Neighbours(BaseModel):
     neighbours: list[NearLabel]
 
 
+class Voice(BaseModel):
+    """What speaks for the label in the model's mode. The shares add up to the score."""
+
+    voice: Literal["prototype", "memory", "lexical"]
+    share: float
+
+
 class Part(BaseModel):
-    """One of the tokens that make the prototype. The shares add up to the score."""
+    """One of the tokens that make the prototype. The shares add up to the prototype's."""
 
     part: Literal["text", "centroid", "free vector"]
     share: float
-    without: float | None = Field(description="the score if the prototype had been made without this part")
+    without: float | None = Field(description="the prototype's share if the prototype had been made without this part")
+
+
+class WordAdds(BaseModel):
+    word: str
+    adds: float
 
 
 class WordChange(BaseModel):
@@ -149,18 +163,28 @@ class WordChange(BaseModel):
     change: float = Field(description="how much the score falls when the word is left out")
 
 
+class WordVotes(BaseModel):
+    """What the linear classifier on words says. With the bias, which a label has without any word, it is its share."""
+
+    bias: float
+    words: list[WordAdds]
+
+
 class NearQueryAnswer(BaseModel):
     text: str
     score: float
     has_label: bool
+    adds: float = Field(description="what its vote adds to the score")
     labels: list[str]
 
 
 class Why(BaseModel):
     label: LabelDetail
     score: float
+    voices: list[Voice]
     parts: list[Part]
     words: list[WordChange]
+    lexical: WordVotes
     nearest: list[NearQueryAnswer]
     nearest_with_label: list[NearQueryAnswer]
 

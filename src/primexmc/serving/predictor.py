@@ -6,6 +6,7 @@ Rendering happens here, a text at a time, so that a large answer holds up nobody
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ def items_of(question: Question, generation: Generation) -> list[Item]:
     model, probability = generation.model, question.probability
     if probability and model.calibration is None:
         model.calibrated(np.zeros((0, 1), dtype=np.float32))
-    lowest = -2.0 if question.min_score is None else question.min_score
+    lowest = -math.inf if question.min_score is None else question.min_score
     without = frozenset(question.without)
     rest = (question.top, lowest, without, question.details, probability)
     return [Item(generation, text, *rest) for text in question.texts]

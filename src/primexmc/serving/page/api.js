@@ -11,7 +11,7 @@ export class Refused extends Error {
 }
 
 export async function ask(path, { body, signal } = {}) {
-  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const used = key, headers = key ? { Authorization: `Bearer ${key}` } : {};
   if (body) headers["Content-Type"] = "application/json";
   const limit = AbortSignal.timeout(PATIENCE_MS);
   const options = { method: body ? "POST" : "GET", headers, signal: signal ? AbortSignal.any([signal, limit]) : limit };
@@ -25,7 +25,7 @@ export async function ask(path, { body, signal } = {}) {
     throw new Away();
   }
   if (response.status === 401) {
-    await askForKey();
+    if (used === key) await askForKey();
     return ask(path, { body, signal });
   }
   if (!response.ok) {

@@ -42,7 +42,7 @@ document.addEventListener("keydown", (event) => {
 window.addEventListener("hashchange", show);
 onBack(introduce);
 startLabels();
-await introduce();
 startTry();
 show();
+introduce();
 look();

@@ -22,7 +22,9 @@ export function startTry() {
   clearWhy();
 }
 
+// What was typed before this was known is asked again.
 export function knowsProbability(known) {
+  if (known !== probability) soon(0);
   probability = known;
 }
 
@@ -81,7 +83,8 @@ async function askPatiently(question, signal) {
 function show(labels) {
   const had = byId("results").contains(document.activeElement);
   const kept = labels.find((label) => label.uid === (fresh ?? chosen)) ?? labels[0];
-  fill(byId("results"), labels.map((label) => row(label)));
+  const most = Math.max(1, ...labels.map((label) => label.score));
+  fill(byId("results"), labels.map((label) => row(label, most)));
   byId("answer-state").textContent = told(labels);
   if (kept) choose(kept, false);
   else clearWhy();
@@ -92,15 +95,15 @@ function told(labels) {
   if (!labels.length) return "No label fits: there is no word in this text that the model could read.";
   const many = `${counted(labels.length, "label")}, best first`;
   if (fresh && !labels.some((label) => label.uid === fresh)) return `${many}. The new label is not among them; a description or texts that it belongs to would help.`;
-  return probability ? `${many}, and how likely each is right` : `${many}; a score is at most 1`;
+  return probability ? `${many}, and how likely each is right` : many;
 }
 
-function row(label) {
+function row(label, most) {
   const number = label.probability === undefined ? hundredths(label.score) : percent(label.probability);
   return el("li", {}, el("button", { type: "button", class: "row", "data-uid": label.uid, "aria-pressed": "false", title: `score ${hundredths(label.score)}`, onclick: () => choose(label, true) },
     el("span", { class: "name" }, label.label, label.uid === fresh ? el("span", { class: "badge new" }, "new") : null),
     el("span", { class: "score" }, number),
-    bar(label.probability ?? label.score),
+    bar(label.probability ?? label.score / most),
     el("span", { class: "about" }, badge(label.bucket), counted(label.train_queries, "training text")),
   ));
 }

@@ -9,6 +9,11 @@ const PARTS = {
   centroid: ["Its training texts", "the middle of all texts that have the label"],
   "free vector": ["What it learned", "a vector shared with similar labels"],
 };
+const VOICES = {
+  prototype: ["The label itself", "how near the text is to what it is made of, below"],
+  memory: ["Training texts like yours", "their votes: those below with this label count"],
+  lexical: ["Single words", "what training taught of each for this label"],
+};
 const wide = matchMedia("(min-width: 60rem)");
 const panel = byId("why");
 let running = null, shown = "";
@@ -45,7 +50,7 @@ export async function explain(text, label) {
   if (mine !== running || !answer) return;
   shown = question;
   panel.classList.remove("old");
-  fill(panel, head(answer), words(answer.words), parts(answer), near(answer));
+  fill(panel, head(answer), words(answer.words), voices(answer), parts(answer), near(answer));
 }
 
 function head({ label, score }) {
@@ -67,19 +72,39 @@ function words(list) {
     el("p", { class: "key quiet" }, el("span", { class: "word for-3" }, "for"), " ", el("span", { class: "word against-3" }, "against"), " the label, by what the score loses without the word"));
 }
 
-function parts({ parts: list, score }) {
+// What makes the score, where more than the prototype speaks.
+function voices({ voices: list, lexical, score }) {
+  if (list.length < 2) return null;
+  const lines = list.map(({ voice, share }, at) => el("li", {},
+    el("span", { class: `swatch p${at}`, "aria-hidden": "true" }),
+    el("span", {}, VOICES[voice][0], el("small", {}, VOICES[voice][1]), voice === "lexical" ? said(lexical) : null),
+    el("span", { class: "score" }, signed(share))));
+  return el("section", { class: "voices" }, el("h3", {}, "What speaks for it"), stack(list), el("ul", { class: "parts" }, lines),
+    el("p", { class: "key quiet" }, `Together they make the score, ${hundredths(score)}.`));
+}
+
+function said({ words: list, bias }) {
+  const told = list.filter(({ adds }) => Math.abs(adds) >= 0.005).slice(0, 5).map(({ word, adds }) => `${word} ${signed(adds)}`);
+  return el("small", {}, [...told, `with none ${signed(bias)}`].join(" · "));
+}
+
+function stack(list) {
   const total = list.reduce((sum, part) => sum + Math.max(0, part.share), 0) || 1;
-  const stack = el("span", { class: "stack", "aria-hidden": "true" }, list.map((part, at) => {
+  return el("span", { class: "stack", "aria-hidden": "true" }, list.map((part, at) => {
     const piece = el("span", { class: `piece p${at}` });
     piece.style.width = `${(100 * Math.max(0, part.share)) / total}%`;
     return piece;
   }));
-  const lines = list.map((part, at) => el("li", { title: part.without === null ? null : `without this part the score would be ${hundredths(part.without)}` },
+}
+
+function parts({ parts: list, voices: [prototype, ...others] }) {
+  const lines = list.map((part, at) => el("li", { title: part.without === null ? null : `without this part it would be ${hundredths(part.without)}` },
     el("span", { class: `swatch p${at}`, "aria-hidden": "true" }),
     el("span", {}, PARTS[part.part][0], el("small", {}, PARTS[part.part][1])),
     el("span", { class: "score" }, signed(part.share))));
-  return el("section", {}, el("h3", {}, "What the label is made of"), stack, el("ul", { class: "parts" }, lines),
-    el("p", { class: "key quiet" }, `Together they make the score, ${hundredths(score)}.`));
+  const whole = others.length ? "the label itself" : "the score";
+  return el("section", {}, el("h3", {}, "What the label is made of"), stack(list), el("ul", { class: "parts made" }, lines),
+    el("p", { class: "key quiet" }, `Together they make ${whole}, ${hundredths(prototype.share)}.`));
 }
 
 function near({ nearest, nearest_with_label: own, label }) {
@@ -91,7 +116,7 @@ function near({ nearest, nearest_with_label: own, label }) {
     el("details", {}, el("summary", {}, `The ${nearest.length} nearest of all: ${right} with this label`), el("ul", { class: "near" }, nearest.map(query))));
 }
 
-function query({ text, score, has_label: right, labels }) {
+function query({ text, score, adds, has_label: right, labels }) {
   return el("li", {}, el("span", { class: "text" }, text), el("span", { class: "score" }, hundredths(score)),
-    el("span", { class: "quiet" }, right ? el("span", { class: "right", title: "has this label" }, "✓ ") : "", labels.slice(0, 5).join(" · "), labels.length > 5 ? " …" : ""));
+    el("span", { class: "quiet" }, right ? el("span", { class: "right", title: "has this label" }, "✓ ") : "", adds >= 0.005 ? el("span", { title: "what it adds to the score" }, `${signed(adds)} · `) : "", labels.slice(0, 5).join(" · "), labels.length > 5 ? " …" : ""));
 }
