@@ -91,9 +91,11 @@ def lse_in_parts(
 
 
 class _LseInParts(torch.autograd.Function):
-    """Each part's logits are computed again for the gradient: two products more in place of Q x M numbers."""
+    """Each part's logits are computed again for the gradient: two products more in place of Q x M numbers. In float32
+    wherever it is called, for shares and sums must be of the same logits."""
 
     @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
     def forward(
         ctx: Any, rows_QD: Tensor, columns_MD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float, size: int
     ) -> Tensor:
@@ -106,6 +108,7 @@ class _LseInParts(torch.autograd.Function):
         return lse_Q
 
     @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         rows_QD, columns_MD, rows_E, columns_E, lse_Q = ctx.saved_tensors
         by_rows_QD, by_columns_MD = torch.zeros_like(rows_QD), torch.empty_like(columns_MD)
