@@ -95,7 +95,7 @@ class _LseInParts(torch.autograd.Function):
     wherever it is called, for shares and sums must be of the same logits."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
     def forward(
         ctx: Any, rows_QD: Tensor, columns_MD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float, size: int
     ) -> Tensor:
@@ -108,7 +108,7 @@ class _LseInParts(torch.autograd.Function):
         return lse_Q
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="cuda")
+    @torch.amp.custom_bwd(device_type="cuda")  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         rows_QD, columns_MD, rows_E, columns_E, lse_Q = ctx.saved_tensors
         by_rows_QD, by_columns_MD = torch.zeros_like(rows_QD), torch.empty_like(columns_MD)
