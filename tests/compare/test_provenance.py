@@ -58,4 +58,7 @@ def test_commands_are_quoted():
 
 def test_outside_a_checkout_the_version_stands_for_the_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "site-packages" / "primexmc")
+    monkeypatch.delenv("PRIMEXMC_COMMIT", raising=False)
     assert commit() == __version__
+    monkeypatch.setenv("PRIMEXMC_COMMIT", "abc123")
+    assert commit() == "abc123"

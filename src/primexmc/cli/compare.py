@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from .options import add_settings_options
@@ -19,22 +21,24 @@ Recipes:           field, loss-terms, pool, positive-sampling, free-vectors, com
 
 Each result is a row of DIR/field.json as soon as it is there; rows that were made with the same settings on the same
 data are not made again, so a comparison that was stopped goes on where it was. Settings that you name hold for every
-method. docs/compare.md tells more.
+method. With --jobs a run that fails stops no other, and each process has its share of the CPU's threads; what they say
+is in DIR/logs. docs/compare.md tells more.
 
 examples:
   primexmc compare my-data/ --methods prime,ngame,popularity --out results
   primexmc compare gutenberg --methods prime,prime-softmax --preset gutenberg --seeds 3 --out results
   primexmc compare gutenberg --recipe loss-terms --seeds 2 --out results
+  primexmc compare gutenberg wordnet --recipe loss-terms,margins --seeds 2 --jobs 8 --minutes 9 --out results
   primexmc compare gutenberg --methods prime,dexml --costs
   primexmc compare gutenberg --unseen --out results
   primexmc compare gutenberg --methods pecos-xrlinear-3,omikuji-bonsai,bm25 --out results"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", help="a directory or file with a training and a test split")
+    parser.add_argument("data", metavar="DATA", nargs="+", help="directories or files with a training and a test split")
     parser.add_argument("--methods", metavar="A,B", help="names (or TOML files) with commas between them; see below")
     parser.add_argument(
-        "--recipe", metavar="NAME", help="an experiment: its methods, or those of it that --methods name"
+        "--recipe", metavar="A,B", help="experiments: their methods, or those of one that --methods name"
     )
     parser.add_argument(
         "--unseen", action="store_true", help="hold a tenth of the labels out and add them later (unseen.json)"
@@ -48,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory of field.json (primexmc-compare)",
     )
     parser.add_argument("--seeds", metavar="N", type=int, default=1, help="runs of each method, by seed (1)")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="so many trainings side by side (1)")
+    parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="begin no run after so long")
     parser.add_argument(
         "--modes", metavar="A,B", default="theta", help="how our methods predict: theta (default), memory, lexical, all"
     )
@@ -66,19 +72,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.methods is None and arguments.recipe is None:
         raise UserError("compare needs --methods or --recipe; `primexmc compare --help` lists both.")
     methods = None if arguments.methods is None else _names(arguments.methods)
+    recipes = _names(arguments.recipe or "")
+    if methods is not None and len(recipes) > 1:
+        raise UserError("--methods choose from one recipe; give --recipe one name.")
     shared = {
-        "recipe": arguments.recipe,
         "preset": arguments.preset,
         "config": arguments.config,
         "settings": parse_overrides(arguments.set),
     }
     if arguments.costs:
-        print(costs_table(costs(arguments.data, methods, **shared)))
+        recipe = _the_one(recipes, "--recipe") if recipes else None
+        print(costs_table(costs(_the_one(arguments.data, "DATA"), methods, recipe=recipe, **shared)))
         return 0
     compare(
         arguments.data,
         methods,
+        recipe=recipes or None,
         out=arguments.out,
+        jobs=arguments.jobs,
+        minutes=arguments.minutes,
         modes=_names(arguments.modes),
         seeds=arguments.seeds,
         quiet=arguments.quiet,
@@ -95,7 +107,7 @@ def _unseen(arguments: argparse.Namespace) -> int:
     if arguments.recipe is not None or arguments.costs or arguments.seeds != 1 or arguments.modes != "theta":
         raise UserError("--unseen goes with --methods and settings alone; for another seed --set training.seed=1.")
     unseen(
-        arguments.data,
+        _the_one(arguments.data, "DATA"),
         METHODS if arguments.methods is None else _names(arguments.methods),
         out=arguments.out,
         preset=arguments.preset,
@@ -104,6 +116,14 @@ def _unseen(arguments: argparse.Namespace) -> int:
         quiet=arguments.quiet,
     )
     return 0
+
+
+def _the_one(values: Sequence[str], name: str) -> str:
+    from ..errors import UserError
+
+    if len(values) != 1:
+        raise UserError(f"--unseen and --costs take one {name}, not {len(values)}.")
+    return values[0]
 
 
 def _names(text: str) -> list[str]:

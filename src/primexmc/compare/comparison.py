@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,20 +49,41 @@ class Comparison:
     quiet: bool
     say: Say
 
-    def run(self, chosen: Sequence[tuple[Method, Sequence[str]]], seeds: Sequence[int]) -> list[Row]:
-        """All rows, in the order of the methods; what cannot run is said before anything slow begins."""
+    def jobs(self, chosen: Sequence[tuple[Method, Sequence[str]]], num_seeds: int) -> list[Job]:
+        """In the order of the methods, each with its seeds; what cannot run is said before anything slow begins."""
+        first = self.settings.training.seed
+        seeds = range(first, first + num_seeds)
         jobs = [
             self._job(method, modes, seed)
             for method, modes in chosen
             for seed in (seeds if method.seeded else seeds[:1])
         ]
         for job in jobs:
-            if self._missing(job):
+            if self.missing(job):
                 job.method.check(job.task)
-        elsewhere = [job for job in jobs if not self._make(job, wait=False)]
-        for job in elsewhere:
-            self._make(job, wait=True)
-        return [row for job in jobs for key in job.keys.values() if (row := self.field.find(key)) is not None]
+        return jobs
+
+    def run(self, jobs: Sequence[Job], deadline: float) -> int:
+        """Makes what is missing, one after the other; how many were not begun before the deadline."""
+        elsewhere = [job for job in jobs if not self._in_time(job, deadline, wait=False)]
+        return sum(not self._in_time(job, deadline, wait=True) for job in elsewhere)
+
+    def make(self, method: Method, modes: Sequence[str], seed: int) -> list[Row]:
+        """The rows of one run."""
+        job = self._job(method, modes, seed)
+        self._make(job, wait=True)
+        return self.rows([job])
+
+    def rows(self, jobs: Sequence[Job]) -> list[Row]:
+        """Those that are there, in order."""
+        by_key = {row.get("key"): row for row in self.field.rows()}
+        return [by_key[key] for job in jobs for key in job.keys.values() if key in by_key]
+
+    def _in_time(self, job: Job, deadline: float, *, wait: bool) -> bool:
+        """Whether the job is done; past the deadline only what is there counts."""
+        if time.perf_counter() > deadline:
+            return not self.missing(job)
+        return self._make(job, wait=wait)
 
     def _job(self, method: Method, modes: Sequence[str], seed: int) -> Job:
         task = Task(
@@ -79,20 +101,20 @@ class Comparison:
         place = task.place / f"{method.name}-{row_key(self.data_key, method.name, '', seed, plan.settings)}"
         return Job(method, dataclasses.replace(task, place=place), plan, keys)
 
-    def _missing(self, job: Job) -> list[str]:
+    def missing(self, job: Job) -> list[str]:
         return [mode for mode, key in job.keys.items() if self.field.find(key) is None]
 
     def _make(self, job: Job, *, wait: bool) -> bool:
         """Measures and writes the rows that are missing; False where another process is at it."""
         name = f"{job.method.name}, seed {job.task.seed}"
-        if not self._missing(job):
+        if not self.missing(job):
             self.say(f"{name}: is in {self.field.path} already.")
             return True
         with claimed(job.task.place, wait=wait) as ours:
             if not ours:
                 self.say(f"{name}: another process is at it.")
                 return False
-            missing = self._missing(job)
+            missing = self.missing(job)
             if missing:
                 self.say(f"{name}:")
                 outcome = job.method.run(job.task, missing)

@@ -11,7 +11,9 @@
     name = "{prototypes.num_free_vectors} free vectors"
     "prototypes.num_free_vectors" = [1024, 4096]
 
-A variant may name another `method`; `line` says to which line of the chart it belongs. `[settings]` hold for all.
+A variant may name another `method`; `line` says to which line of the chart it belongs;
+`[chart] lines` says it of methods as they are. `[settings]` hold for all.
+`[[claims]]` say what is to come out (claims.py).
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from typing import Any
 
 from ..config import Settings, flatten, read_toml
 from ..errors import UserError, did_you_mean
+from .claims import Claim
 from .recipe import Recipe
 from .registry import find_method
 from .task import Method
 
-KNOWN = ("title", "base", "methods", "settings", "variants", "grids", "chart")
+KNOWN = ("title", "base", "methods", "settings", "variants", "grids", "chart", "claims")
 CHART = ("x", "y", "lines", "log")
 
 
@@ -45,6 +48,8 @@ class Experiment:
     settings: Mapping[str, Any] = field(default_factory=dict)  # for every method; what the user names wins
     lines: Mapping[str, str] = field(default_factory=dict)  # of the chart, by method
     chart: Mapping[str, Any] = field(default_factory=dict)
+    claims: Sequence[Claim] = ()
+    source: str = ""  # as it was named
 
     def chosen(self, names: Sequence[str] | None) -> list[Method]:
         """Those of these names; all without names."""
@@ -68,16 +73,16 @@ def load_experiment(source: str) -> Experiment:
     """From the package by name, or from a file."""
     if source in recipe_names():
         text = (resources.files("primexmc.compare") / "recipes" / f"{source}.toml").read_text(encoding="utf-8")
-        return _from_content(source, tomllib.loads(text), f"recipe {source}")
+        return _from_content(source, tomllib.loads(text), f"recipe {source}", source)
     if not source.endswith(".toml"):
         hint = did_you_mean(source, recipe_names())
         raise UserError(
             f'there is no recipe "{source}".{hint} There are: {", ".join(recipe_names())}; or a file (*.toml).'
         )
-    return _from_content(Path(source).stem, read_toml(Path(source)), source)
+    return _from_content(Path(source).stem, read_toml(Path(source)), source, source)
 
 
-def _from_content(name: str, content: Mapping[str, Any], source: str) -> Experiment:
+def _from_content(name: str, content: Mapping[str, Any], source: str, named: str) -> Experiment:
     for key in content:
         if key not in KNOWN:
             raise UserError(f'{source}: "{key}" is nothing that a recipe has.{did_you_mean(key, KNOWN)}')
@@ -98,7 +103,9 @@ def _from_content(name: str, content: Mapping[str, Any], source: str) -> Experim
     for key in chart:
         if key not in CHART:
             raise UserError(f"{source}: [chart] has {', '.join(CHART)}, not {key}.")
-    return Experiment(name, content.get("title", name), methods, settings, lines, chart)
+    claims = [Claim.of(claim, [method.name for method in methods], source) for claim in content.get("claims", ())]
+    lines |= chart.get("lines", {})
+    return Experiment(name, content.get("title", name), methods, settings, lines, chart, claims, named)
 
 
 def _variant(variant: Mapping[str, Any], base: str | None, source: str) -> tuple[Method, str | None]:

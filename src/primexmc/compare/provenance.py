@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,13 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str:
-    """The git commit of the checkout that runs, with "+" where its source has changed since; else the version."""
+    """The git commit of the checkout that runs, with "+" where its source has changed since; else the version.
+
+    `PRIMEXMC_COMMIT` names it for a copy without its history.
+    """
     root = PACKAGE.parents[1]
     if root / "src" / "primexmc" != PACKAGE or not (root / ".git").exists():
-        return __version__
+        return os.environ.get("PRIMEXMC_COMMIT", __version__)
     revision = _git(root, "rev-parse", "--short=12", "HEAD")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
     return __version__ if not revision else revision + ("+" if changed else "")

@@ -59,6 +59,7 @@ def drawn(experiment: Experiment) -> dict[str, Any]:
         "title": experiment.title,
         "methods": [method.name for method in experiment.methods],
         "lines": dict(experiment.lines),
+        "variants": [method for method in experiment.lines if method not in experiment.chart.get("lines", {})],
         "chart": dict(experiment.chart),
     }
 
@@ -78,9 +79,10 @@ def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mappi
     parts, seen = [], set[str]()
     for number, recipe in enumerate(recipes):
         order = list(recipe.get("methods", ()))
-        inside = sorted((entry for entry in entries if entry.method in order), key=lambda e: order.index(e.method))
-        if any(entry.method in recipe["lines"] for entry in inside):
-            seen |= recipe["lines"].keys()
+        inside = sorted((entry for entry in entries if _is_of(entry, recipe)), key=lambda e: order.index(e.method))
+        variants = recipe.get("variants", recipe["lines"])
+        if any(entry.method in variants for entry in inside):
+            seen |= set(variants)
             content = _recipe_chart(directory, inside, recipe) + _tables(
                 directory, inside, f"{ident}-{number}", in_recipe=True
             )
@@ -88,6 +90,12 @@ def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mappi
     rest = [entry for entry in entries if entry.method not in seen]
     rest.sort(key=lambda entry: -(entry.mean("P@1") or 0.0))
     return "\n".join([_tables(directory, rest, ident), *parts])
+
+
+def _is_of(entry: Entry, recipe: Mapping[str, Any]) -> bool:
+    """Made by the recipe: methods of the same name may stand in several, with other settings."""
+    keys = recipe.get("keys", {}).get(entry.data)
+    return entry.method in recipe.get("methods", ()) and (keys is None or any(row["key"] in keys for row in entry.rows))
 
 
 def _tables(directory: Path, entries: Sequence[Entry], ident: str, *, in_recipe: bool = False) -> str:
