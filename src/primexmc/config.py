@@ -170,6 +170,23 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassifierSettings:
+    """W: a vector for each label, trained on queries' finished embeddings; it begins with the prototypes."""
+
+    enabled: bool = setting(False, "train it when the encoder is done, for the modes W, theta+W, W+memory and all")
+    labels: Literal["all", "sampled"] = setting(
+        "all", "what a query is compared with: every label (softmax), or those drawn for its batch (margin; the paper)"
+    )
+    epochs: int = setting(10, "passes over the training queries", low=1)
+    batch_size: int = setting(2048, "queries per step", low=1)
+    learning_rate: float = setting(1e-3, "Adam's, falling to zero in a line", low=0)
+    dropout: float = setting(0.5, "share of a query's numbers that are left out in a step", low=0, high=0.95)
+    positives_per_query: int = setting(5, "labels drawn per query and step (labels = sampled)", low=1)
+    margin: float = setting(0.2, "by which right labels must be ahead (labels = sampled)", low=0)
+    temperature: float = setting(0.05, "of the softmax (labels = all)", low=1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FusionSettings:
     """What speaks for a label beside its prototype; how much it counts is chosen on validation."""
 
@@ -186,8 +203,10 @@ class FusionSettings:
 class SearchSettings:
     """From a query's vector to labels."""
 
-    mode: Literal["auto", "theta", "memory", "lexical", "all"] = setting(
-        "auto", 'what predicts: prototypes ("theta"), also memory or words, "all", or what was best on validation'
+    mode: Literal["auto", "theta", "memory", "lexical", "W", "theta+W", "W+memory", "all"] = setting(
+        "auto",
+        'what predicts: prototypes ("theta"), also memory or words, the classifier ("W") alone or with another, "all", '
+        "or what was best on validation",
     )
     top: int = setting(100, "labels retrieved per query in evaluation", low=1)
     batch_size: int = setting(1024, "queries searched together", low=1)
@@ -220,6 +239,7 @@ class Settings:
     sampling: SamplingSettings = SamplingSettings()
     loss: LossSettings = LossSettings()
     training: TrainingSettings = TrainingSettings()
+    classifier: ClassifierSettings = ClassifierSettings()
     fusion: FusionSettings = FusionSettings()
     search: SearchSettings = SearchSettings()
 
@@ -351,6 +371,10 @@ def _check_together(settings: Settings, source: str) -> None:
         raise UserError(
             f"{source}: sampling.smallest_cluster ({sampling.smallest_cluster}) is above "
             f"sampling.largest_cluster ({sampling.largest_cluster})."
+        )
+    if settings.search.mode in ("W", "theta+W", "W+memory") and not settings.classifier.enabled:
+        raise UserError(
+            f"{source}: search.mode={settings.search.mode} needs a classifier; set classifier.enabled=true."
         )
     if sampling.queries_per_label and settings.prototypes.centroid_mode != "ema":
         raise UserError(

@@ -157,7 +157,7 @@ def test_a_mode_that_is_missing_is_made_alone(tmp_path):
         ([], {}, "at least one method"),
         (["prime"], {"seeds": 0}, "one seed"),
         (["prime"], {"modes": ["thera"]}, 'no mode.*Did you mean "theta"'),
-        (["prime"], {"modes": ["W"]}, 'prime has no mode "W" yet; it has: theta, memory, lexical, all'),
+        (["prime"], {"modes": ["W"]}, 'prime: mode "W" needs a classifier'),
         (["prime"], {"settings": {"training.epoch": 3}}, "unknown setting"),
         (["prime"], {"settings": {"training.device": "cuda:77"}}, "not there"),
     ],

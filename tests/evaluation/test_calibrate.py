@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 
 from primexmc import Corpus, UserError, train
@@ -108,6 +109,8 @@ def model_with_voices():
 def test_each_mode_has_a_calibration_of_its_own():
     model, corpus = model_with_voices()
     model.blend = Blend(DEFAULTS, "all")
+    noise = torch.randn(model.prototypes_LD.shape, generator=torch.Generator().manual_seed(0))
+    model.classifier_LD = torch.nn.functional.normalize(model.prototypes_LD + 0.05 * noise, dim=1)
     held_out = corpus.with_validation(model.settings.data).val
     found = calibrate(model, held_out)
     assert set(found) == set(MODES)

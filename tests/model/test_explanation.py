@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from primexmc import Corpus, train
 from primexmc.data.texts import Texts
@@ -51,6 +52,23 @@ def test_the_voices_make_the_score(model):
     assert dict(why.voices) == pytest.approx(expected, abs=1e-5) and min(map(abs, expected.values())) > 1e-3
     assert why.score == pytest.approx(score_of(model, TEXT), abs=1e-6)
     assert sum(part.share for part in why.parts) == pytest.approx(cosine, abs=1e-4), "the prototype's own share"
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_classifier_has_its_share(model, share):
+    generator = torch.Generator().manual_seed(0)
+    w_LD = torch.randn(model.prototypes_LD.shape, generator=generator)
+    model = dataclasses.replace(model, classifier_LD=torch.nn.functional.normalize(w_LD, dim=1))
+    model.blend = Blend({"all": dataclasses.replace(ALL, classifier=share)}, "all")
+    why, h_D = explain(model, TEXT, LABEL), model.encode([TEXT])[0]
+    both = [float(h_D @ vectors[LABEL].numpy()) for vectors in (model.prototypes_LD, model.classifier_LD)]
+    shares = dict(why.voices)
+    assert list(shares) == ["prototype", "classifier", "memory", "lexical"]
+    assert shares["prototype"] == pytest.approx((1 - share) * both[0], abs=1e-5)
+    assert shares["classifier"] == pytest.approx(share * both[1], abs=1e-5)
+    assert sum(shares.values()) == pytest.approx(why.score, abs=1e-5)
+    assert why.score == pytest.approx(score_of(model, TEXT, model.blend.of("all")), abs=1e-5)
+    assert sum(part.share for part in why.parts) == pytest.approx(shares["prototype"], abs=1e-4)
 
 
 def test_only_voices_that_speak_are_told(model):

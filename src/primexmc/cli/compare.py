@@ -55,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="so many trainings side by side (1)")
     parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="begin no run after so long")
     parser.add_argument(
-        "--modes", metavar="A,B", default="theta", help="how our methods predict: theta (default), memory, lexical, all"
+        "--modes",
+        metavar="A,B",
+        default="theta",
+        help="how our methods predict: theta (default), memory, lexical, all; W, theta+W, W+memory with a classifier",
     )
     add_settings_options(parser)
     parser.add_argument("--quiet", action="store_true", help="show no training progress")

@@ -19,7 +19,16 @@ examples:
   primexmc evaluate my-model my-data/ --json - | jq '."P@1"'"""
 
 
-MODES = ("auto", "theta", "memory", "lexical", "all")  # fusion.blend's, named here without importing numpy
+MODES = (
+    "auto",
+    "theta",
+    "memory",
+    "lexical",
+    "W",
+    "theta+W",
+    "W+memory",
+    "all",
+)  # fusion.blend's, named here without importing numpy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 from ..config import Settings
 from ..data.corpus import Corpus
+from ..errors import UserError
+from ..fusion.blend import OF_CLASSIFIER
 from .claim import claimed
 from .details import write_details
 from .field import Field, Row
@@ -60,6 +62,7 @@ class Comparison:
         ]
         for job in jobs:
             if self.missing(job):
+                _check_classifier(job)
                 job.method.check(job.task)
         return jobs
 
@@ -149,3 +152,12 @@ class Comparison:
             "settings": dict(job.plan.settings),
             "key": job.keys[mode],
         }
+
+
+def _check_classifier(job: Job) -> None:
+    """Modes with W are of models that have one."""
+    wanted = [mode for mode in job.keys if mode in OF_CLASSIFIER]
+    if wanted and not job.plan.settings.get("classifier.enabled", True):
+        raise UserError(
+            f'{job.method.name}: mode "{wanted[0]}" needs a classifier; train it with --set classifier.enabled=true.'
+        )

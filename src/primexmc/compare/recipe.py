@@ -15,7 +15,7 @@ from typing import Any
 from ..config import Settings, flatten
 from ..data.corpus import Corpus
 from ..evaluation.evaluate import evaluate
-from ..fusion.blend import MODES as FUSED
+from ..fusion.blend import MODES
 from ..model.description import DESCRIPTION
 from ..model.encode import pick_device
 from ..model.model import PrimeModel
@@ -38,7 +38,7 @@ class Recipe:
     name: str
     values: Mapping[str, Any]  # by dotted key
     times: Mapping[str, float]
-    modes: tuple[str, ...] = tuple(FUSED)
+    modes: tuple[str, ...] = MODES
     seeded: bool = True
 
     @classmethod

@@ -8,11 +8,12 @@ from typing import Any
 
 from ..config import read_toml
 from ..errors import UserError, did_you_mean
+from ..fusion.blend import MODES
 from .methods import file_names, load_file
 from .peer import Peer
 from .recipe import Recipe
 from .simple import SIMPLE
-from .task import MODES, NO_MODE, Method
+from .task import NO_MODE, Method
 
 TOML = ".toml"
 
@@ -43,7 +44,7 @@ def modes_of(method: Method, wanted: Sequence[str]) -> list[str]:
         return [NO_MODE]
     missing = [mode for mode in wanted if mode not in method.modes]
     if missing:
-        raise UserError(f'{method.name} has no mode "{missing[0]}" yet; it has: {", ".join(method.modes)}.')
+        raise UserError(f'{method.name} has no mode "{missing[0]}"; it has: {", ".join(method.modes)}.')
     return list(dict.fromkeys(wanted))
 
 

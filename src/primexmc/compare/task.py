@@ -11,7 +11,6 @@ from ..config import Settings
 from ..data.corpus import Corpus
 from ..evaluation.samples import SampledAnswer
 
-MODES = ("theta", "memory", "lexical", "W", "theta+W", "W+memory", "all")
 NO_MODE = "-"
 
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ..data.corpus import Split
-from ..fusion.blend import MODES, Weights
+from ..fusion.blend import MODES, OF_CLASSIFIER, Weights
 from ..fusion.candidates import best_of
 from ..model.calibration import Calibration, features
 from ..model.model import PrimeModel
-from ..model.voices import Voices
+from ..model.voices import Heard, Voices
 from .hits import find_hits
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,7 +34,8 @@ FIRST = 5  # as many are predicted by default
 def calibrate(model: PrimeModel, held_out: Split) -> dict[str, Calibration]:
     """For each mode of the model a calibration from queries that it was not trained on; without those where nothing
     can be learned."""
-    weights = {"theta": Weights()} if model.blend is None else {mode: model.blend.of(mode) for mode in MODES}
+    modes = [mode for mode in MODES if mode not in OF_CLASSIFIER or model.classifier_LD is not None]
+    weights = {"theta": Weights()} if model.blend is None else {mode: model.blend.of(mode) for mode in modes}
     blocks: dict[str, list[Ranked]] = {mode: [] for mode in weights}
     size, voices = model.settings.search.batch_size, Voices(model)
     for start in range(0, len(held_out), size):
@@ -51,14 +52,18 @@ def calibrate(model: PrimeModel, held_out: Split) -> dict[str, Calibration]:
 def _ranked(
     model: PrimeModel, voices: Voices, queries: Split, weights: dict[str, Weights]
 ) -> Iterator[tuple[str, Ranked]]:
-    """The best labels of each mode, as `rank` gives them; all voices are heard but once."""
+    """The best labels of each mode, as `rank` gives them; all voices are heard but once of the same candidates."""
     own = weights.values()
     everything = Weights(max(one.memory for one in own), max(one.lexical for one in own))
-    h_QD = model.encode(queries.texts)
-    ids_QC, cosine_QC = model.search(h_QD, max(TOP, model.settings.fusion.candidates), queries.filtered)
-    heard = voices.hear(queries.texts, h_QD, ids_QC, cosine_QC, everything)
-    for mode, one in weights.items():
-        yield mode, best_of(ids_QC, voices.together(heard, one), TOP)
+    h_QD, top = model.encode(queries.texts), max(TOP, model.settings.fusion.candidates)
+    heard: Heard | None = None
+    for share in sorted({one.classifier for one in own}):
+        found = model.search(h_QD, top, queries.filtered, classifier=share)
+        known = None if heard is None else heard.neighbours
+        heard = voices.hear(queries.texts, h_QD, *found, everything, known)
+        for mode, one in weights.items():
+            if one.classifier == share:
+                yield mode, best_of(heard.ids_QC, voices.together(heard, one), TOP)
 
 
 def fit_calibration(ids_QK: npt.ArrayLike, scores_QK: npt.ArrayLike, positives: csr_matrix) -> Calibration | None:

@@ -6,25 +6,33 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-VOICES = ("memory", "lexical")
-# What a mode lets speak beside the prototypes ("theta"); "all" is all that the model has.
-MODES: dict[str, tuple[str, ...]] = {"theta": (), "memory": ("memory",), "lexical": ("lexical",), "all": VOICES}
+# What predicts: the prototypes ("theta") alone or with a voice; the classifier ("W") alone, with the prototypes or with
+# the memory; "all" that the model has. Those that need less come first.
+MODES = ("theta", "memory", "lexical", "W", "theta+W", "W+memory", "all")
+OF_CLASSIFIER = ("W", "theta+W", "W+memory")  # only of a model that has one
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A candidate's score is its cosine + memory x the share of its neighbours' votes + lexical x its words' score."""
+    """A candidate's score is its cosine + memory x the share of its neighbours' votes + lexical x its words' score.
+
+    Its cosine is (1 - classifier) x that with the prototype + classifier x that with the classifier's vector.
+    """
 
     memory: float = 0.0
     lexical: float = 0.0
     temperature: float = 0.05  # of the memory's shares
+    classifier: float = 0.0  # between 0, the prototypes alone, and 1, the classifier alone
 
 
 # Where no validation has chosen, for modes that are asked for by name.
 DEFAULTS: Mapping[str, Weights] = {
     "memory": Weights(memory=0.2),
     "lexical": Weights(lexical=0.1),
-    "all": Weights(memory=0.2, lexical=0.1),
+    "W": Weights(classifier=1.0),
+    "theta+W": Weights(classifier=0.5),
+    "W+memory": Weights(memory=0.2, classifier=1.0),
+    "all": Weights(memory=0.2, lexical=0.1, classifier=0.5),
 }
 
 
@@ -54,6 +62,6 @@ class Blend:
             mode: Weights(**{name: float(value) for name, value in of_mode.items()})
             for mode, of_mode in values["weights"].items()
         }
-        if values["best"] not in MODES or not weights.keys() <= MODES.keys():
+        if values["best"] not in MODES or not set(weights) <= set(MODES):
             raise ValueError(f"unknown modes among {sorted({values['best'], *weights})}")
         return cls(weights, values["best"])

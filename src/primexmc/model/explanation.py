@@ -52,7 +52,7 @@ def explain(model: PrimeModel, text: str, label: int, num_queries: int = 5, *, w
     return Explanation(
         score=score,
         voices=asked.shares(),
-        parts=contributions(h_D, _tokens(model, label), model.network),
+        parts=contributions(h_D, _tokens(model, label, asked.prototype_weight), model.network),
         words=_words(model, text, label, score) if words else [],
         word_votes=word_votes,
         bias=bias,
@@ -61,8 +61,9 @@ def explain(model: PrimeModel, text: str, label: int, num_queries: int = 5, *, w
     )
 
 
-def _tokens(model: PrimeModel, label: int) -> Tokens:
-    """The label's text, centroid and free vector as the network takes them, and which it has."""
+def _tokens(model: PrimeModel, label: int, weight: float) -> Tokens:
+    """The label's text, centroid and free vector as the network takes them, and which it has; the prototype that they
+    make counts with this weight."""
     network, settings, centroids = model.network, model.settings.prototypes, model.centroids
     h_1D = label_vectors(model, [model.labels.texts[label]])
     if settings.normalise_text:
@@ -76,7 +77,7 @@ def _tokens(model: PrimeModel, label: int) -> Tokens:
     return Tokens(
         torch.cat([h_1D, c_1D, v_1D]),
         (True, has_centroid, has_free_vector),
-        float(model.prototypes_LD[label].float().norm()),
+        weight * float(model.prototypes_LD[label].float().norm()),
         None if trained else int(centroids.count_L[label]),
     )
 

@@ -27,9 +27,11 @@ MOST_QUERIES = 1000
 
 
 def write_index(model: PrimeModel, path: Path, settings: SearchSettings) -> dict[str, Any]:
-    """Builds the index that the settings ask for into the model directory at `path`; gives back its description."""
+    """Builds the index that the settings ask for into the model directory at `path`; gives back its description.
+
+    It is of the vectors that the model's usual mode searches."""
     queries_ND, source = typical_queries(model)
-    description = build_index(model.prototypes_LD, queries_ND, settings, path / DIRECTORY)
+    description = build_index(model.index.z_LD, queries_ND, settings, path / DIRECTORY)
     return {**description, "measured_on": source}
 
 
@@ -42,7 +44,7 @@ def take_up_index(model: PrimeModel, path: Path) -> None:
     if model.device.type != "cpu" or not (path / DIRECTORY / DESCRIPTION).exists():
         return
     try:
-        model.index = load_index(path / DIRECTORY, model.prototypes_LD)
+        model.index = load_index(path / DIRECTORY, model.index.z_LD)
     except UnusableIndex as problem:
         warnings.warn(f"{problem} Until then the search is exact.", SearchWarning, stacklevel=3)
 

@@ -21,7 +21,7 @@ from torch.nn import functional
 from ..config import Settings
 from ..data.corpus import Labels
 from ..errors import UserError
-from ..fusion.blend import MODES, Blend, Weights
+from ..fusion.blend import MODES, OF_CLASSIFIER, Blend, Weights
 from ..fusion.candidates import best_of
 from ..fusion.lexical import Lexical
 from ..retrieval.exact import ExactIndex
@@ -33,6 +33,7 @@ from .encoder import TextEncoder
 from .memory import Memory
 from .network import PrimeNetwork
 from .selection import Selection
+from .vectors import usual_share, vectors_of
 from .voices import Voices
 
 FloatArray = npt.NDArray[np.float32]
@@ -42,7 +43,7 @@ MOST_INT8_COST = 0.2  # points of P@1 on validation
 
 class Prediction(NamedTuple):
     """One answer: the label's name, its uid, its row among the labels, and the cosine of query and prototype, or in
-    other modes than "theta" that and what the other voices add."""
+    other modes than "theta" also that with the classifier's vector, and what the other voices add."""
 
     label: str
     uid: str
@@ -67,7 +68,8 @@ class PrimeModel:
     memory: Memory | None = None  # of the training queries
     trained_L: Tensor | None = None  # which labels were trained and not added later; None: all of them
     lexical: Lexical | None = None
-    blend: Blend | None = None  # how much memory and words count beside the prototypes
+    classifier_LD: Tensor | None = None  # W, of length 1; the prototype where a label was added later
+    blend: Blend | None = None  # how much memory, words and W count beside the prototypes
     calibrations: dict[str, Calibration] = field(default_factory=dict)  # from scores to probabilities, by mode
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
 
@@ -77,7 +79,9 @@ class PrimeModel:
         self.mode: str = settings.search.mode
         encoder = self._encoder_for_queries()
         self._reader = TextReader(encoder, settings.data.query_tokens, settings.encoder.query_prefix)
-        self.index: Index = ExactIndex(self.prototypes_LD, precision=settings.search.precision)
+        self._share = usual_share(self)
+        self.index: Index = ExactIndex(vectors_of(self, self._share), precision=settings.search.precision)
+        self._other_indexes: dict[float, Index] = {}
         self.voices = Voices(self)
 
     def _encoder_for_queries(self) -> TextEncoder:
@@ -92,7 +96,8 @@ class PrimeModel:
 
     def labels_changed(self) -> None:
         """What is made of labels and prototypes follows them."""
-        self.index = self.index.follow(self.prototypes_LD)
+        self.index = self.index.follow(vectors_of(self, self._share))
+        self._other_indexes = {}
         self.voices = Voices(self)
 
     @property
@@ -107,16 +112,30 @@ class PrimeModel:
         h_QD = self._reader.encode(texts, self.device, bf16=bf16)
         return as_float32(functional.normalize(h_QD, dim=1))
 
-    def search(self, h_QD: FloatArray, top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
-        """Ids and scores of the nearest prototypes, best first; -1 where there are none."""
-        return self.index.search(torch.from_numpy(h_QD).to(self.device), top, filtered)
+    def search(
+        self, h_QD: FloatArray, top: int, filtered: csr_matrix | None = None, *, classifier: float = 0.0
+    ) -> tuple[IdArray, FloatArray]:
+        """Ids and scores of the nearest prototypes, best first; -1 where there are none. `classifier` is the share of
+        its vectors in what is searched in their place: 1 searches them alone."""
+        return self._index_of(classifier).search(torch.from_numpy(h_QD).to(self.device), top, filtered)
+
+    def _index_of(self, share: float) -> Index:
+        """`index` is of the model's usual mode; for others exact ones are made when they are first asked for."""
+        share = 0.0 if self.classifier_LD is None else share
+        if share == self._share:
+            return self.index
+        if share not in self._other_indexes:
+            self._other_indexes[share] = ExactIndex(vectors_of(self, share), precision=self.settings.search.precision)
+        return self._other_indexes[share]
 
     def rank(self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
         """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
         weights, h_QD = self.weights, self.encode(texts)
         if not (weights.memory or weights.lexical):
-            return self.search(h_QD, top, filtered)
-        ids_QC, cosine_QC = self.search(h_QD, max(top, self.settings.fusion.candidates), filtered)
+            return self.search(h_QD, top, filtered, classifier=weights.classifier)
+        ids_QC, cosine_QC = self.search(
+            h_QD, max(top, self.settings.fusion.candidates), filtered, classifier=weights.classifier
+        )
         heard = self.voices.hear(texts, h_QD, ids_QC, cosine_QC, weights)
         return best_of(ids_QC, self.voices.together(heard, weights), top)
 
@@ -130,7 +149,13 @@ class PrimeModel:
         """What "auto" stands for, or the mode that was named."""
         if self.mode not in ("auto", *MODES):
             raise UserError(f'search.mode is "auto" or one of {", ".join(MODES)}, not "{self.mode}".')
-        return (self.blend or Blend()).named(self.mode)
+        mode = (self.blend or Blend()).named(self.mode)
+        if mode in OF_CLASSIFIER and self.classifier_LD is None:
+            raise UserError(
+                f"this model has no classifier (W), which mode {mode} needs: train with classifier.enabled=true, "
+                "or predict in another mode."
+            )
+        return mode
 
     @property
     def calibration(self) -> Calibration | None:
@@ -181,6 +206,8 @@ class PrimeModel:
         """The same for the same labels and prototypes, with near certainty another for any other."""
         every = max(1, len(self.labels) // 1000)
         digest = hashlib.blake2b(as_float32(self.prototypes_LD[::every]).tobytes(), digest_size=16)
+        if self.classifier_LD is not None:
+            digest.update(as_float32(self.classifier_LD[::every]).tobytes())
         digest.update(f"{len(self.labels)} {self.settings}".encode())
         return digest.hexdigest()
 

@@ -33,6 +33,7 @@ class PerLabel:
     centroids: Centroids
     prototypes_LD: Tensor
     trained_L: Tensor
+    classifier_LD: Tensor | None = None
 
     @classmethod
     def of(cls, model: PrimeModel) -> PerLabel:
@@ -43,6 +44,7 @@ class PerLabel:
             model.centroids,
             model.prototypes_LD,
             trained_labels(model),
+            model.classifier_LD,
         )
 
     def take(self, rows_R: IdArray) -> PerLabel:
@@ -56,6 +58,7 @@ class PerLabel:
             Centroids(centroids.c_LD[at_R], centroids.count_L[at_R]),
             self.prototypes_LD[at_R],
             self.trained_L[at_R],
+            None if self.classifier_LD is None else self.classifier_LD[at_R],
         )
 
     def joined(self, other: PerLabel) -> PerLabel:
@@ -76,7 +79,9 @@ class PerLabel:
             ),
             torch.cat([self.prototypes_LD, other.prototypes_LD]),
             torch.cat([self.trained_L, other.trained_L]),
-        )
+            None if self.classifier_LD is None or other.classifier_LD is None
+            else torch.cat([self.classifier_LD, other.classifier_LD]),
+        )  # fmt: skip
 
     def replaced(self, rows_R: IdArray, others: PerLabel) -> PerLabel:
         """The same labels, with others in the place of some."""
@@ -88,7 +93,7 @@ class PerLabel:
         """These become the model's labels; whatever is made of them is made again when it is next asked for."""
         model.labels, model.label_counts_L = self.labels, self.label_counts_L
         model.network.free_vector_of_L, model.centroids = self.free_vector_of_L, self.centroids
-        model.prototypes_LD = self.prototypes_LD
+        model.prototypes_LD, model.classifier_LD = self.prototypes_LD, self.classifier_LD
         model.trained_L = None if bool(self.trained_L.all()) else self.trained_L
         model.labels_changed()
 

@@ -112,6 +112,7 @@ def _part(model: PrimeModel, ids: IdArray) -> PrimeModel:
         prototypes_LD=some.prototypes_LD,
         centroids=some.centroids,
         trained_L=some.trained_L,
+        classifier_LD=some.classifier_LD,
         lexical=model.lexical and model.lexical.with_labels(ids),
         memory=memory and dataclasses.replace(memory, positives=csr_matrix(memory.positives[:, ids])),
     )

@@ -30,14 +30,14 @@ from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
 CARD = "README.md"
-MEMORY, LEXICAL = "memory.safetensors", "lexical.safetensors"
+MEMORY, LEXICAL, CLASSIFIER = "memory.safetensors", "lexical.safetensors", "classifier.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
 
 def save_model(model: PrimeModel, path: Path) -> None:
     """Writes beside `path`, then puts the whole directory in its place."""
     refuse_other_directory(path)
-    with replace_directory(path, discard=(TRAINING, MEMORY, LEXICAL)) as directory:
+    with replace_directory(path, discard=(TRAINING, MEMORY, LEXICAL, CLASSIFIER)) as directory:
         model.network.encoder.save(directory / "encoder", model.settings)
         write_tensors(_network_tensors(model), directory / "network.safetensors")
         write_tensors(_label_tensors(model), directory / "prototypes.safetensors")
@@ -45,6 +45,8 @@ def save_model(model: PrimeModel, path: Path) -> None:
             write_tensors(model.memory.tensors(), directory / MEMORY)
         if model.lexical is not None:
             write_tensors(model.lexical.tensors(), directory / LEXICAL)
+        if model.classifier_LD is not None:
+            write_tensors({"vectors": model.classifier_LD.detach().cpu().contiguous()}, directory / CLASSIFIER)
         write_labels(model.labels, model.label_counts_L, directory)
         keep_index(model, directory)
         description = {
@@ -93,6 +95,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         centroids=_centroids(per_label, label_counts_L),
         memory=_read_memory(path / MEMORY, len(labels)),
         lexical=_read_lexical(path / LEXICAL, len(labels)),
+        classifier_LD=_read_classifier(path / CLASSIFIER, per_label["prototypes"]),
         blend=_read_blend(description, path / DESCRIPTION),
         calibrations=_read_calibrations(description, path / DESCRIPTION),
         trained_L=per_label.get("trained"),
@@ -142,6 +145,16 @@ def _read_lexical(file: Path, num_labels: int) -> Lexical | None:
     except (KeyError, ValueError) as error:
         raise UserError(f"{file}: damaged ({error}); train or copy the model again.") from None
     return lexical
+
+
+def _read_classifier(file: Path, prototypes_LD: Tensor) -> Tensor | None:
+    """None where a model was saved without; on the prototypes' device."""
+    if not file.exists():
+        return None
+    vectors_LD = _read_tensors(file).get("vectors")
+    if vectors_LD is None or vectors_LD.shape != prototypes_LD.shape:
+        raise UserError(f"{file}: does not fit prototypes.safetensors; train or copy the model again.")
+    return vectors_LD.to(prototypes_LD.device)
 
 
 def _read_blend(description: dict[str, Any], file: Path) -> Blend | None:

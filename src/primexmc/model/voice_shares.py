@@ -1,4 +1,4 @@
-"""What each voice adds to the score of one label: its prototype, the memory's votes, the words.
+"""What each voice adds to the score of one label: its prototype, the classifier, the memory's votes, the words.
 
 Shapes: Q texts, K nearest training queries.
 """
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .encode import as_float32
 from .model import PrimeModel
+from .vectors import label_parts
 from .voices import Heard
 
 Floats = NDArray[np.float32]
@@ -38,8 +39,15 @@ class Asked:
     def __init__(self, model: PrimeModel, texts: Sequence[str], label: int) -> None:
         self.model, self.texts, self.label, self.weights = model, texts, label, model.weights
         self.h_QD = model.encode(texts)
-        ids_Q1, z_D = np.full((len(texts), 1), label), as_float32(model.prototypes_LD[label])
-        self.heard: Heard = model.voices.hear(texts, self.h_QD, ids_Q1, self.h_QD @ z_D[:, None], self.weights)
+        self.cosines_Q2 = self.h_QD @ as_float32(label_parts(model, label, self.weights.classifier)).T
+        cosine_Q1 = self.cosines_Q2.sum(1, keepdims=True)
+        ids_Q1 = np.full((len(texts), 1), label)
+        self.heard: Heard = model.voices.hear(texts, self.h_QD, ids_Q1, cosine_Q1, self.weights)
+
+    @property
+    def prototype_weight(self) -> float:
+        """What the classifier leaves to the prototype."""
+        return 1.0 if self.model.classifier_LD is None else 1 - self.weights.classifier
 
     @property
     def scores_Q(self) -> Floats:
@@ -49,7 +57,9 @@ class Asked:
     def shares(self) -> list[VoiceShare]:
         """Of the first text's score, of those voices that have a weight."""
         heard, weights = self.heard, self.weights
-        found = [VoiceShare("prototype", float(heard.cosine_QC[0, 0]))]
+        found = [VoiceShare("prototype", float(self.cosines_Q2[0, 0]))]
+        if self.model.classifier_LD is not None and weights.classifier:
+            found.append(VoiceShare("classifier", float(self.cosines_Q2[0, 1])))
         votes_QC = self.model.voices.shares(heard, weights.temperature)
         if votes_QC is not None:
             found.append(VoiceShare("memory", weights.memory * float(votes_QC[0, 0])))

@@ -17,6 +17,8 @@ from ..fusion.votes import Votes
 if TYPE_CHECKING:
     from .model import PrimeModel
 
+Neighbours = tuple[Ids, Floats]
+
 
 @dataclass(frozen=True)
 class Heard:
@@ -24,7 +26,7 @@ class Heard:
 
     ids_QC: Ids
     cosine_QC: Floats
-    neighbours: tuple[Ids, Floats] | None
+    neighbours: Neighbours | None
     lexical_QC: Floats | None
 
 
@@ -42,13 +44,22 @@ class Voices:
         h_ND = memory.h_ND.to(device) if device.type == "cuda" else memory.h_ND.float()  # CPUs are slow at halves
         return Votes(h_ND, memory.positives, self.model.settings.fusion.neighbours)
 
-    def hear(self, texts: Sequence[str], h_QD: Floats, ids_QC: Ids, cosine_QC: Floats, wanted: Weights) -> Heard:
-        """Asks those whose weight is not 0."""
+    def hear(
+        self,
+        texts: Sequence[str],
+        h_QD: Floats,
+        ids_QC: Ids,
+        cosine_QC: Floats,
+        wanted: Weights,
+        known: Neighbours | None = None,
+    ) -> Heard:
+        """Asks those whose weight is not 0. The nearest training queries are the same for all candidates: where they
+        are `known` they are not searched again."""
         lexical, votes = self.model.lexical, self.votes if wanted.memory else None
         return Heard(
             ids_QC,
             cosine_QC,
-            None if votes is None else votes.neighbours(h_QD),
+            None if votes is None else known or votes.neighbours(h_QD),
             None if lexical is None or not wanted.lexical else lexical.scores(texts, ids_QC),
         )
 

@@ -6,7 +6,6 @@ Shapes: Q queries, M labels of the batch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +18,11 @@ from ..losses.positives import Positives
 from ..model.token_batch import TokenBatch, to_device
 from ..sampling.negatives import Mined, label_source
 from ..sampling.positives import PositiveSampler, batch_labels, batch_positives, label_weights
+from .ahead import made_ahead
 from .data import TrainingData
 from .more_queries import MoreQueries, QuerySampler
 
 IntArray = npt.NDArray[np.int64]
-AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,5 @@ class BatchMaker:
         return TokenBatch.from_arrays(np.concatenate((query_ids, label_ids)), offsets, self.device)
 
     def stream(self, batches: Sequence[IntArray], first_step: int) -> Iterator[Batch]:
-        """The batches in order, `AHEAD` of them in the making while one is used."""
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            waiting: list[Future[Batch]] = []
-            for index, queries in enumerate(batches):
-                waiting.append(thread.submit(self.make, queries, first_step + index))
-                if len(waiting) > AHEAD:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
+        """The batches in order."""
+        return made_ahead(self.make, batches, first_step)

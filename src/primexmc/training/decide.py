@@ -23,7 +23,7 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
     `filtered` are the filter pairs of the queries that it remembers.
     """
     fusion = model.settings.fusion
-    if fusion.memory or fusion.lexical:
+    if fusion.memory or fusion.lexical or model.classifier_LD is not None:
         model.lexical = _lexical(model, filtered)
         model.blend = choose_blend(model, held_out)
     model.calibrations = calibrate(model, held_out)

@@ -68,6 +68,11 @@ class Log:
         shown = "  ".join(f"{name} {scores[name]:.1f}" for name in ("P@1", "P@5", "nDCG@5", "PSP@5", "R@100"))
         self.say(f"    validation  {shown}")
 
+    def classifier(self, run: str, numbers: dict[str, Any]) -> None:
+        """An epoch of its training."""
+        self._append({"phase": "classifier", "run": run, **numbers})
+        self.say(f"classifier  epoch {numbers['epoch']}  loss {numbers['loss']:.4f}  {numbers['seconds']:.1f} s")
+
     def _numbers(self, state: TrainingState) -> dict[str, float]:
         loss, violators, steps = state.totals.tolist()
         if not math.isfinite(loss):
@@ -106,7 +111,10 @@ class Log:
             "step": state.step,
             "seconds": state.seconds,
         }
-        row: dict[str, Any] = place | {name: _rounded(value) for name, value in numbers.items()}
+        self._append(place | numbers)
+
+    def _append(self, values: dict[str, Any]) -> None:
+        row = {name: _rounded(value) for name, value in values.items()}
         with self.file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(row) + "\n")
 

@@ -57,11 +57,21 @@ class Saver:
     def save_if_due(self, phase: str, state: TrainingState) -> None:
         """Called after every step."""
         if self._stop or (self.enabled and time.perf_counter() - self._last >= self.every_s):
-            if self.enabled:
-                self._save(phase, state)
+            self.save_now(phase, state)
             if self._stop:
                 how = f" `--resume` continues from step {state.step}." if self.enabled else ""
                 raise Interrupted(f"stopped after step {state.step}.{how}")
+
+    def save_now(self, phase: str, state: TrainingState) -> None:
+        """Due or not."""
+        if self.enabled:
+            self._save(phase, state)
+
+    def stop_if_asked(self) -> None:
+        """Called after every step of what has no checkpoint of its own."""
+        if self._stop:
+            how = " `--resume` begins this stage again; the encoder is trained." if self.enabled else ""
+            raise Interrupted(f"stopped while the classifier was trained.{how}")
 
     def _save(self, phase: str, state: TrainingState) -> None:
         metrics = self.place / METRICS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import tempfile
 import time
@@ -25,6 +26,7 @@ from .continuing import Start, continued
 from .data import prepare, usable_queries
 from .decide import as_decided, decide
 from .finish import exact_prototypes
+from .fit_classifier import fit_classifier
 from .log import Log
 from .loop import run_phase
 from .phase import Phase
@@ -150,7 +152,10 @@ class _Run:
         if model.blend is None:
             return
         best, weights = model.blend.best, model.blend.of(model.blend.best)
-        self.log.say(f"Best on validation: mode {best} (memory weighs {weights.memory:g}, words {weights.lexical:g}).")
+        told = f"memory weighs {weights.memory:g}, words {weights.lexical:g}"
+        if model.classifier_LD is not None:
+            told += f", W's share is {weights.classifier:g}"
+        self.log.say(f"Best on validation: mode {best} ({told}).")
 
     def _phase(self, name: Any, split: Split, last_epoch: int) -> tuple[Phase, TrainingState]:
         """Trains one phase, from a checkpoint of it where there is one."""
@@ -173,6 +178,8 @@ class _Run:
         if name == "choose":
             validator = Validator(phase, self.corpus.split("val"), self.full.split("train"))
         run_phase(phase, state, self.log, validator, lambda: self.saver.save_if_due(name, state))
+        if settings.classifier.enabled:
+            self.saver.save_now(name, state)  # whatever stops the classifier's training, it begins here again
         return phase, state
 
     def _model(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
@@ -187,7 +194,7 @@ class _Run:
             kept=state.centroids,
             see=lambda h_BD: seen.append(h_BD.half().cpu()),
         )
-        return PrimeModel(
+        model = PrimeModel(
             settings=self.settings,
             labels=self.full.labels,
             label_counts_L=np.bincount(full.positives.indices, minlength=len(self.full.labels)).astype(np.int64),
@@ -203,6 +210,12 @@ class _Run:
                 "validation": chosen.get("scores", {}),
             },
         )
+        if self.settings.classifier.enabled and model.memory is not None:
+            tell = functools.partial(self.log.classifier, phase.name)
+            model.classifier_LD = fit_classifier(
+                model, model.memory, phase.data.filtered, tell=tell, pause=self.saver.stop_if_asked
+            )
+        return model
 
     def _kept(self, model: PrimeModel) -> PrimeModel:
         """The finished model, in its place."""

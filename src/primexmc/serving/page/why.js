@@ -11,6 +11,7 @@ const PARTS = {
 };
 const VOICES = {
   prototype: ["The label itself", "how near the text is to what it is made of, below"],
+  classifier: ["What was learned last", "how near the text is to a vector of the label's own"],
   memory: ["Training texts like yours", "their votes: those below with this label count"],
   lexical: ["Single words", "what training taught of each for this label"],
 };
