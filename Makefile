@@ -37,6 +37,7 @@ gpu-speed:
 	-$(GPU_RUN) 90 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --labels 1300000 --epochs 1 \
 		--set encoder.packed=on
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/cluster_speed.py --dtype float16
+	-$(GPU_RUN) 40 $(GPU_PYTHON) benchmarks/gpu_search_speed.py
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --positives 1 --batch 1600 \
 		--queries 100000 --epochs 1 --cap-gib 16 --set encoder.packed=on
 	-$(GPU_RUN) 50 $(GPU_PYTHON) benchmarks/train_speed.py --encoder distilbert --queries 100000 --epochs 1 \

@@ -49,6 +49,14 @@ def test_cluster_speed(tmp_path: Path) -> None:
     assert all(row["seconds"] > 0 and row["machine"] for row in rows), "rows are added to those that are there"
 
 
+def test_gpu_search_speed(tmp_path: Path) -> None:
+    out = tmp_path / "gpu_search_speed.json"
+    sizes = ["--labels", "3000", "--dim", "16", "--batches", "1", "7", "--repeats", "2"]
+    assert "as_fp32" in run("gpu_search_speed.py", *sizes, "--out", str(out))
+    rows = json.loads(out.read_text())
+    assert [row["batch"] for row in rows] == [1, 7] and all(row["as_fp32"] == 1 and row["ms"] > 0 for row in rows)
+
+
 def test_attention_speed() -> None:
     shown = run("attention_speed.py", "--texts", "200", "--heads", "2")
     assert "by length" in shown and "backward_ms" in shown

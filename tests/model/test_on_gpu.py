@@ -81,19 +81,23 @@ def test_attention_dropout_is_the_same_forward_and_backward(name):
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
-def test_packed_in_bf16_as_padded_in_fp32(kind, tmp_path):
+def test_packed_in_bf16_is_as_near_to_fp32_as_padded(kind, tmp_path):
     """Heads of 32 dimensions, so that our own kernel takes part; values and the gradients of all weights."""
     wide = {"dim": 64, "hidden_dim": 128} if kind == "distilbert" else {"hidden_size": 64, "intermediate_size": 128}
     save_hugging_face(tmp_path, kind, **wide)
-    results = []
-    for packed, bf16 in (("on", True), ("off", False)):
+
+    def values(packed, bf16):
         encoder = load_encoder(EncoderSettings(name=str(tmp_path), packed=packed, dropout=0.0)).train().to(DEVICE)
         with autocast(torch.device(DEVICE), bf16):
             h = encoder(batch_of(encoder, TEXTS[1:], DEVICE))
         (h * torch.randn(h.shape, generator=torch.Generator().manual_seed(0)).to(DEVICE)).sum().backward()
-        results.append([h.detach(), *(parameter.grad for parameter in encoder.parameters())])
-    for found, expected in zip(*results, strict=True):
-        assert (found - expected).norm() <= 0.05 * expected.norm() + 1e-4
+        return [h.detach(), *(parameter.grad for parameter in encoder.parameters())]
+
+    for found, padded, exact in zip(values("on", True), values("off", True), values("off", False), strict=True):
+        rounding = (padded - exact).norm()
+        assert (found - exact).norm() <= 1.5 * rounding + 0.01 * exact.norm() + 1e-4
+    for found, exact in zip(values("on", False), values("off", False), strict=True):
+        assert (found - exact).norm() <= 1e-3 * exact.norm() + 1e-4, "what is left is rounding alone"
 
 
 def test_a_model_moves_between_devices(tmp_path):

@@ -8,13 +8,14 @@ import torch
 from scipy.sparse import csr_matrix, random_array
 
 from primexmc.retrieval import preselect
+from primexmc.retrieval import shortlist as shortlist_module
 from primexmc.retrieval.codes import GROUP, Codes
 from primexmc.retrieval.exact import ExactIndex
 from primexmc.retrieval.filtered import Filtered
 from primexmc.retrieval.quickest import quickest_precision
 from primexmc.retrieval.shortlist import shortlist
 
-PRECISIONS = ["fp32", "bf16", "int8"]
+PRECISIONS = ["fp32", "bf16", "fp16", "int8"]
 L, D, Q = 5000, 24, 13
 
 
@@ -58,7 +59,7 @@ def test_no_product_is_farther_off_than_the_codes_say(kind, precision):
     assert (off <= queries.error_B1.double().numpy()).all()
     assert len(out[0]) % GROUP == 0 and not out[:, L:].any()
     if kind == "random":  # and they do not say just anything
-        assert queries.error_B1.max() < {"fp32": 1e-4, "bf16": 0.01, "int8": 0.05}[precision]
+        assert queries.error_B1.max() < {"fp32": 1e-4, "bf16": 0.01, "fp16": 0.002, "int8": 0.05}[precision]
 
 
 @pytest.mark.parametrize("with_filter", [False, True])
@@ -109,11 +110,14 @@ def test_where_codes_tell_nothing_a_plain_scan_answers():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_shortlist_finds_the_same_or_says_that_it_cannot_prove_it(kind):
-    """What a GPU does; its steps are the same on the CPU."""
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("cells", [2**27, 64 * Q])
+def test_a_shortlist_finds_the_same_or_says_that_it_cannot_prove_it(kind, precision, cells, monkeypatch):
+    """What a GPU does, at once and 64 labels at a time; its steps are the same on the CPU."""
+    monkeypatch.setattr(shortlist_module, "CELLS_AT_ONCE", cells)
     z, h = (torch.from_numpy(x) for x in vectors(kind, np.random.default_rng(5)))
     filtered = Filtered(csr_matrix(random_array((Q, L), density=0.2, rng=np.random.default_rng(6))))
-    found = shortlist(h, z, Codes.of(z, "bf16"), 20, filtered)
+    found = shortlist(h, z, Codes.of(z, precision), 20, filtered)
     assert found is not None or kind in {"near each other", "duplicates", "an outlier", "zeros"}
     if found is not None:
         true = h.double() @ z.double().T
@@ -121,6 +125,15 @@ def test_a_shortlist_finds_the_same_or_says_that_it_cannot_prove_it(kind):
         best = true.topk(20, dim=1).values
         torch.testing.assert_close(found[1].double(), best, atol=3e-6, rtol=1e-5)
         torch.testing.assert_close(true.gather(1, found[0]), best, atol=3e-6, rtol=1e-5)
+
+
+def test_the_best_of_groups_are_the_best_of_all():
+    s = torch.randn(5, 32 * 900, generator=torch.Generator().manual_seed(0))
+    s[1], s[2, :50] = -torch.inf, torch.inf
+    places, scores = shortlist_module._best(s, 12)
+    torch.testing.assert_close(scores.sort(dim=1).values, s.topk(12, dim=1).values.sort(dim=1).values)
+    torch.testing.assert_close(s.gather(1, places), scores)
+    assert all(len(set(row)) == 12 for row in places.tolist())
 
 
 def test_the_quickest_is_one_of_them_and_asked_once():

@@ -18,11 +18,11 @@ from torch.nn import functional
 
 from ..errors import UserError
 
-Precision = Literal["fp32", "bf16", "int8"]
+Precision = Literal["fp32", "bf16", "fp16", "int8"]  # fp16 on GPUs: as quick as bf16 there, and eight times as near
 GROUP = 32  # labels that are compared together; the codes end with a whole group
 ROWS = 8_192  # coded at once, whole groups
 ROUNDING = 2.0**-24  # of one fp32 operation
-BF16_ROUNDING = 2.0**-8
+OUTPUT_ROUNDING = {"bf16": 2.0**-8, "fp16": 2.0**-11}  # of products that come out in half precision
 WIDEST_INT8 = 2**31 // 127**2  # dimensions whose sum of int8 products is still an int32
 
 
@@ -71,8 +71,8 @@ class Codes:
         norm_B1 = h_BD.norm(dim=1, keepdim=True)
         lost_B1 = (h_BD - short_BD).norm(dim=1, keepdim=True)
         error_B1 = norm_B1 * self.error + lost_B1 * (self.norm + self.error)
-        # fp32 adds up D products, here and where the exact scores are made; bf16's products are rounded once more.
-        rounding = 4 * (h_BD.shape[1] + 8) * ROUNDING + (BF16_ROUNDING if self.precision == "bf16" else 0.0)
+        # fp32 adds up D products, here and where the exact scores are made; half precision is rounded once more.
+        rounding = 4 * (h_BD.shape[1] + 8) * ROUNDING + OUTPUT_ROUNDING.get(self.precision, 0.0)
         error_B1 += rounding * (norm_B1 + lost_B1) * (self.norm + self.error)
         unit_B1 = scale_B1 * self.scale if self.precision == "int8" else torch.ones_like(scale_B1)
         return CodedQueries(codes_BD, unit_B1, error_B1)
@@ -93,4 +93,4 @@ class Codes:
 def _code(x_ND: Tensor, scale: Tensor, precision: Precision) -> Tensor:
     if precision == "int8":
         return (x_ND / scale).round_().clamp_(-127, 127).to(torch.int8)
-    return x_ND.to(torch.bfloat16) if precision == "bf16" else x_ND
+    return x_ND.to({"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, x_ND.dtype))

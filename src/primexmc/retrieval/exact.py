@@ -117,7 +117,7 @@ class ExactIndex:
             return None
         large = self.z_LD.numel() >= WORTH_CODES
         if self.z_LD.device.type != "cpu":
-            return "bf16" if large and self.precision != "fp32" else None
+            return "fp16" if large and self.precision != "fp32" else None
         if self.precision == "auto":
             return quickest_precision(self.z_LD.shape[1]) if large else None
         return self.precision

@@ -123,10 +123,13 @@ def exact_scores(h_BD: Tensor, z_LD: Tensor, counts_B: Tensor, labels_N: Tensor)
 
 @lru_cache
 def _hear_the_warning() -> None:
-    """torch says once that its csr tensors are in beta; nobody needs to know."""
+    """torch says once that its csr tensors are in beta, some versions also that they are not checked; nobody needs to
+    know."""
+    zero, one = torch.zeros(1), torch.ones(1, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.eye(1).to_sparse_csr()
+        pattern = torch.sparse_csr_tensor(torch.tensor([0, 1]), zero.long(), zero, (1, 1), check_invariants=False)
+        torch.sparse.sampled_addmm(pattern, one, one, beta=0.0)
 
 
 def _between(products_BGW: Tensor, groups_BG: Tensor, cut_B1: Tensor, upper_B1: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ def scan(
     ids_BK = torch.empty((len(h_BD), 0), dtype=torch.int64, device=h_BD.device)
     scores_BK = torch.empty((len(h_BD), 0), dtype=torch.float32, device=h_BD.device)
     for start in range(0, len(z_LD), size):
-        s_BC = _product(h_BD, z_LD[start : start + size].to(h_BD.dtype))
+        s_BC = product(h_BD, z_LD[start : start + size].to(h_BD.dtype))
         filtered.cross_out(s_BC, start)
         new_ids_BK, new_scores_BK = _top(s_BC, min(top, s_BC.shape[1]))
         # What is found first has the lower ids, so a stable sort keeps ties in the order of ids.
@@ -34,7 +34,8 @@ def scan(
     return ids_BK.masked_fill(scores_BK.isneginf(), -1), scores_BK
 
 
-def _product(h_BD: Tensor, z_CD: Tensor) -> Tensor:
+def product(h_BD: Tensor, z_CD: Tensor) -> Tensor:
+    """All scores, fp32."""
     if h_BD.dtype == torch.float32:
         return h_BD @ z_CD.T
     try:  # fp32 scores from half precision: rounding them back would make ties of near labels
