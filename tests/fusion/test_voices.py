@@ -11,10 +11,12 @@ from scipy.sparse import csr_matrix
 
 from primexmc.data.tfidf import TfIdf
 from primexmc.fusion import candidates
+from primexmc.fusion import lexical as lexical_module
 from primexmc.fusion.blend import Blend, Weights
 from primexmc.fusion.candidates import best_of
 from primexmc.fusion.lexical import Lexical
 from primexmc.fusion.votes import Votes
+from primexmc.retrieval.best_first import best_first
 
 TEXTS = ["red kettle", "blue kettle and red mug", "steel mug", "kettle"]
 NUM_LABELS = 6
@@ -35,7 +37,10 @@ def lexical():
     )
 
 
-def test_lexical_scores(lexical, block_size):
+@pytest.mark.parametrize("rows_cost", [0.0, np.inf])
+def test_lexical_scores(lexical, block_size, rows_cost, monkeypatch):
+    """By words and by labels."""
+    monkeypatch.setattr(lexical_module, "ROWS_COST", rows_cost)
     ids = np.array([[5, 0, -1], [2, 2, 1], [-1, -1, -1], [3, 4, 0]])
     scores = lexical.scores(TEXTS, ids)
     vectors, weights = lexical.tfidf.vectors(TEXTS).toarray(), lexical.weights_WL.toarray()
@@ -86,6 +91,36 @@ def test_fewer_training_queries_than_neighbours():
     near = votes.neighbours(np.array([[1.0, 0.0]], dtype=np.float32))
     scores = votes.scores(near, np.array([[0, 1]]), 1.0)
     assert scores[0] == pytest.approx([math.e / (math.e + 1), 1 / (math.e + 1)])
+
+
+@pytest.mark.parametrize("size", [1, 50, 2**23])
+def test_products_at_candidates(size, monkeypatch):
+    """Both ways against a dense product: many queries, empty rows, ids that are missing."""
+    monkeypatch.setattr(candidates, "CELLS_AT_ONCE", size)
+    rng = np.random.default_rng(3)
+    left, right = (rng.standard_normal(shape) * (rng.random(shape) < 0.2) for shape in ((40, 30), (30, 25)))
+    left[[3, 39]], right[:, 7] = 0, 0
+    ids = np.stack([rng.permutation(np.concatenate([np.arange(25), [-1, -1]]))[:9] for _ in left])
+    expected = np.where(ids >= 0, np.take_along_axis(left @ right, np.maximum(ids, 0), axis=1), 0)
+    left, right = csr_matrix(left.astype(np.float32)), csr_matrix(right.astype(np.float32))
+    np.testing.assert_allclose(candidates.by_rows(left, right, ids), expected, atol=1e-6)
+    np.testing.assert_allclose(candidates.by_columns(left, csr_matrix(right.T), ids), expected, atol=1e-6)
+    for ask in (candidates.by_rows, candidates.by_columns):
+        assert ask(left[:0], right if ask is candidates.by_rows else csr_matrix(right.T), ids[:0]).shape == (0, 9)
+
+
+@pytest.mark.parametrize("top", [1, 3, 12, 40])
+def test_best_first_is_a_sort_by_score_and_id(top):
+    rng = np.random.default_rng(top)
+    scores = rng.choice(np.array([0.0, -0.0, 1.5, -1.5, 1e-38, -1e-38, -np.inf, 3e38, -3e38], np.float32), (30, 40))
+    scores[10:] = rng.standard_normal((20, 40))
+    ids = np.stack([rng.permutation(2**31 - 1 - np.arange(40)) for _ in scores])
+    found_ids, found_scores = best_first(ids, scores, top)
+    for row in range(len(ids)):
+        expected = sorted(zip(-scores[row].astype(float) + 0.0, ids[row].tolist(), strict=True))[:top]
+        assert found_ids[row].tolist() == [number for _, number in expected]
+        assert found_scores[row].tolist() == [-score for score, _ in expected]
+    assert best_first(np.array([[-1, 4]]), np.array([[-np.inf, -np.inf]], np.float32), 2)[0].tolist() == [[4, -1]]
 
 
 def test_best_of():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,10 +17,11 @@ from torch import Tensor
 
 from ..data.texts import Texts
 from ..data.tfidf import TfIdf
-from .candidates import product_at
+from .candidates import by_columns, by_rows
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
+ROWS_COST = 2.5  # what an entry costs that is met by words, where one that is met by labels costs 1: measured
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Lexical:
 
     def scores(self, texts: Sequence[str], ids_QC: Ids) -> Floats:
         """What the words of each text say of its candidates."""
-        words_QC = product_at(self.tfidf.vectors(texts), self.weights_WL, ids_QC)
+        words_QC = self._of_words(self.tfidf.vectors(texts), ids_QC)
         scores_QC: Floats = words_QC + np.where(ids_QC >= 0, self.bias_L[ids_QC], 0)
         return scores_QC
 
@@ -42,6 +44,23 @@ class Lexical:
         weights = [float(self.weights_WL[word, label]) for word in x_1W.indices.tolist()]
         values = zip(x_1W.indices.tolist(), x_1W.data.tolist(), weights, strict=True)
         return [(words[word], value * weight) for word, value, weight in values], float(self.bias_L[label])
+
+    def _of_words(self, vectors_QW: csr_matrix, ids_QC: Ids) -> Floats:
+        """Common words have weights for thousands of labels, some labels for thousands of words: the shorter way."""
+        labels_W, words_L = self._lengths
+        if ROWS_COST * labels_W[vectors_QW.indices].sum() < words_L[ids_QC].sum():
+            return by_rows(vectors_QW, self.weights_WL, ids_QC)
+        return by_columns(vectors_QW, self._weights_LW, ids_QC)
+
+    @cached_property
+    def _weights_LW(self) -> csr_matrix:
+        return csr_matrix(self.weights_WL.T)
+
+    @cached_property
+    def _lengths(self) -> tuple[Ids, Ids]:
+        """How many labels each word has weights for, and how many words each label."""
+        labels_W, words_L = (np.diff(matrix.indptr).astype(np.int64) for matrix in (self.weights_WL, self._weights_LW))
+        return labels_W, words_L
 
     def with_labels(self, old_of_new: Ids) -> Lexical:
         """For a changed table of labels: each one's old row, -1 where it is new and nothing is known of it."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from ..retrieval.exact import ExactIndex
-from .candidates import product_at
+from .candidates import by_rows
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -42,4 +42,4 @@ class Votes:
         starts = np.arange(len(near_QK) + 1) * near_QK.shape[1]
         shape = (len(near_QK), self.labels_NL.shape[0])
         shares_QN = csr_matrix((share_QK.ravel(), np.maximum(near_QK, 0).ravel(), starts), shape=shape)
-        return product_at(shares_QN, self.labels_NL, ids_QC)
+        return by_rows(shares_QN, self.labels_NL, ids_QC)

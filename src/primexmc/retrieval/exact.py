@@ -22,7 +22,7 @@ from .shortlist import shortlist
 from .vectors import checked_vectors, without_rows
 
 QUERIES_PER_BLOCK = {"cpu": 256, "cuda": 1024}
-WORTH_CODES = 2**23  # numbers in all vectors: 32 MB; below, a plain scan takes a millisecond or two
+WORTH_CODES = {"cpu": 2**21, "cuda": 2**23}  # numbers in all vectors; below, a plain scan is as quick
 
 
 class ExactIndex:
@@ -115,7 +115,7 @@ class ExactIndex:
     def _first_precision(self) -> Precision | None:
         if self.z_LD.dtype != torch.float32 or self.labels_per_block is not None:
             return None
-        large = self.z_LD.numel() >= WORTH_CODES
+        large = self.z_LD.numel() >= WORTH_CODES.get(self.z_LD.device.type, 2**23)
         if self.z_LD.device.type != "cpu":
             return "fp16" if large and self.precision != "fp32" else None
         if self.precision == "auto":

@@ -1,9 +1,10 @@
 """Exact search by way of short codes, on the CPU: a quick product with every label says which few can be among the
 best, and only those are scored in fp32. What comes out is what a full fp32 search finds, by proof and not by luck.
 
-Labels are looked at in groups of 32 neighbours: a label that reaches a cut makes its group's best reach it. The K best
-groups hold at least K labels that reach the K-th best group's value (`probe`); their exact scores say what the K-th
-best label reaches at least (`kth`), and a label that misses `kth` by more than the error of its code is out.
+Labels are looked at in groups of 32 neighbours. The K best groups hold at least K labels whose products reach the K-th
+best group's, the cut. A product errs by at most `error`, so the K-th best label scores at least cut - error, and no
+label among the best has a product below cut - 2 error: labels above that are collected, block by block, while the cut
+rises. Then those that reach the cut are scored exactly, and of the others those that may pass the K-th of these scores.
 
 Shapes: B queries, L labels, D dimensions, K results a query; C labels in a block, in G groups of W;
 M groups and N candidates of all queries.
@@ -12,102 +13,138 @@ M groups and N candidates of all queries.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from .best_first import best_first
 from .codes import GROUP, CodedQueries, Codes
 from .filtered import Filtered, lowest
 
-PRODUCTS_AT_ONCE = 2**22  # 16 MB of products: they stay in the last cache until they have been looked at
+PRODUCTS_AT_ONCE = 2**20  # 4 MB of products: they stay in the last cache until they have been looked at
 MOST_CANDIDATES = 1 / 16  # of all pairs; where more are this near to each other a plain scan is quicker
+ROUNDED = 2.0**-20  # more than what a few fp32 operations lose
+
+Array = NDArray[Any]
+
+
+class Candidates(NamedTuple):
+    """Labels that may be among the best, and the products that say so, by rising rows (queries)."""
+
+    rows_N: NDArray[np.int32]
+    labels_N: NDArray[np.int32]
+    products_N: Array
+    cut_B: Array
 
 
 def preselect(h_BD: Tensor, z_LD: Tensor, codes: Codes, top: int, filtered: Filtered) -> tuple[Tensor, Tensor] | None:
     """Ids and scores of the `top` best labels, equal scores by rising id; None where the codes tell too little."""
-    search = _Search(h_BD, z_LD, codes.of_queries(h_BD), top)
-    width = max(GROUP * top, PRODUCTS_AT_ONCE // len(h_BD)) // GROUP * GROUP
-    num_codes = len(codes.codes_LD)
-    buffer = torch.empty(len(h_BD) * min(width, num_codes), dtype=codes.product_type)
+    queries = codes.of_queries(h_BD)
+    candidates = _collect(queries, codes, len(z_LD), top, filtered)
+    return None if candidates is None else _judge(h_BD, z_LD, queries, top, candidates)
+
+
+def _collect(queries: CodedQueries, codes: Codes, num_labels: int, top: int, filtered: Filtered) -> Candidates | None:
+    """All labels whose products come within two errors of the cut."""
+    error_B, unit_B = (column_B1[:, 0].numpy() for column_B1 in (queries.error_B1, queries.unit_B1))
+    margin_B, best_BK = 2 * error_B / unit_B, None
+    found = []
+    for start, products_BC in _blocks(queries, codes, num_labels, top, filtered):
+        products_BGW = products_BC.view(len(products_BC), -1, GROUP)
+        groups_BG = _comparable(products_BGW.amax(dim=2))
+        # The first block is small, and its groups would set a low cut: there each label counts.
+        new_BN = _comparable(products_BC) if best_BK is None else np.concatenate([best_BK, groups_BG], axis=1)
+        best_BK = np.partition(new_BN, new_BN.shape[1] - top, axis=1)[:, -top:]
+        low_B = _lowered(best_BK[:, 0], margin_B, codes.product_type == torch.int32)
+        rows_N, columns_N, products_N = _above(products_BGW, groups_BG, low_B)
+        if len(rows_N) > max(MOST_CANDIDATES * products_BC.numel(), 4 * top * len(products_BC)):
+            return None
+        found.append((rows_N, columns_N + start, products_N))
+    assert best_BK is not None
+    rows_N, labels_N, products_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    kept_N = np.flatnonzero(products_N >= low_B[rows_N])
+    if len(found) > 1:
+        kept_N = kept_N[rows_N[kept_N].astype(np.int16).argsort(kind="stable")]
+    return Candidates(rows_N[kept_N], labels_N[kept_N], products_N[kept_N], best_BK[:, 0])
+
+
+def _blocks(
+    queries: CodedQueries, codes: Codes, num_labels: int, top: int, filtered: Filtered
+) -> Iterator[tuple[int, Tensor]]:
+    """The products with some labels at a time, in a buffer that the next ones overwrite."""
+    num_queries, num_codes = len(queries.codes_BD), len(codes.codes_LD)
+    assert top * GROUP <= num_codes, "the first block has K groups"
+    assert num_queries < 2**15, num_queries
+    width = min(max(GROUP * top, PRODUCTS_AT_ONCE // num_queries // GROUP * GROUP), num_codes)
+    buffer = torch.empty(num_queries * width, dtype=codes.product_type)
     for start in range(0, num_codes, width):
         stop = min(start + width, num_codes)
-        products_BC = buffer[: len(h_BD) * (stop - start)].view(len(h_BD), stop - start)
-        codes.products(search.queries, start, products_BC)
+        products_BC = buffer[: num_queries * (stop - start)].view(num_queries, stop - start)
+        codes.products(queries, start, products_BC)
         filtered.cross_out(products_BC, start)
-        products_BC[:, len(z_LD) - start :] = lowest(products_BC.dtype)  # the last group may hold fewer labels
-        if not search.look_at(products_BC, start):
-            return None
-    return search.result()
+        if stop > num_labels:
+            products_BC[:, num_labels - start :] = lowest(products_BC.dtype)  # the last group may hold fewer labels
+        yield start, products_BC
 
 
-class _Search:
-    """What has been found so far."""
+def _comparable(products: Tensor) -> Array:
+    """For numpy, which knows no bf16."""
+    array: Array = (products if products.dtype == torch.int32 else products.float()).numpy()
+    return array
 
-    def __init__(self, h_BD: Tensor, z_LD: Tensor, queries: CodedQueries, top: int) -> None:
-        self.h_BD, self.z_LD, self.queries, self.top = h_BD, z_LD, queries, top
-        self.best_BK = torch.full((len(h_BD), top), -torch.inf)  # exact scores, in no order
-        self.found: list[tuple[Tensor, Tensor, Tensor]] = []  # rows, labels and exact scores of candidates
 
-    @property
-    def kth_B1(self) -> Tensor:
-        return self.best_BK.amin(dim=1, keepdim=True)
+def _lowered(cut_B: Array, margin_B: Array, whole: bool) -> Array:
+    """Cuts less a margin, in no case too high, as the products are compared, but above all that is crossed out."""
+    low_B = cut_B.astype(np.float64) - margin_B * (1 + ROUNDED)
+    low_B -= np.abs(low_B) * ROUNDED
+    if whole:
+        return np.clip(np.ceil(low_B), 1 - 2**30, 2**30).astype(np.int32)
+    return np.maximum(low_B, float(torch.finfo(torch.bfloat16).min)).astype(np.float32)
 
-    def look_at(self, products_BC: Tensor, start: int) -> bool:
-        """Candidates of one block: first those that must lift the K-th best score, then all that may still pass it."""
-        products_BGW = products_BC.view(len(products_BC), -1, GROUP)
-        groups_BG = products_BGW.amax(dim=2)
-        if groups_BG.shape[1] >= self.top:
-            probe_B1 = groups_BG.float().topk(self.top, dim=1, sorted=False).values.amin(dim=1, keepdim=True)
-        else:
-            probe_B1 = torch.full((len(groups_BG), 1), torch.inf)
-        cut_B1 = self._as_products(torch.maximum(probe_B1, self._in_units(self.kth_B1)), products_BC.dtype)
-        upper_B1 = torch.full_like(cut_B1, 2**30)
-        for _ in range(2):
-            if not self._score(products_BGW, groups_BG, cut_B1, upper_B1, start):
-                return False
-            upper_B1 = cut_B1
-            cut_B1 = self._as_products(self._in_units(self.kth_B1 - self.queries.error_B1), products_BC.dtype)
-            cut_B1 = torch.minimum(cut_B1, upper_B1)
-        return True
 
-    def _in_units(self, score_B1: Tensor) -> Tensor:
-        """A score as a product; a little lower, for the division is rounded, too."""
-        units_B1 = score_B1 / self.queries.unit_B1
-        return units_B1 - units_B1.abs() * 2.0**-20
+def _above(products_BGW: Tensor, groups_BG: Array, low_B: Array) -> tuple[Array, Array, Array]:
+    """Rows, columns and values of the products that reach the row's `low`, in order."""
+    which_M = np.flatnonzero(groups_BG >= low_B[:, None])
+    near_MW = _comparable(products_BGW.view(-1, GROUP).index_select(0, torch.from_numpy(which_M)))
+    rows_M, group_M = (part_M.astype(np.int32) for part_M in np.divmod(which_M, groups_BG.shape[1]))
+    found_N = np.flatnonzero(near_MW >= low_B[rows_M, None])
+    at_N, place_N = np.divmod(found_N.astype(np.int32), GROUP)
+    return rows_M[at_N], group_M[at_N] * GROUP + place_N, near_MW.ravel()[found_N]
 
-    def _as_products(self, cut_B1: Tensor, dtype: torch.dtype) -> Tensor:
-        """A cut in the type that products are compared in, above all that is crossed out."""
-        if dtype == torch.int32:
-            return cut_B1.ceil().clamp(1 - 2**30, 2**30).to(torch.int32)
-        return cut_B1.clamp_min(torch.finfo(torch.bfloat16).min)
 
-    def _score(self, products_BGW: Tensor, groups_BG: Tensor, cut_B1: Tensor, upper_B1: Tensor, start: int) -> bool:
-        """Exact scores of the labels with cut <= product < upper, added to what was found."""
-        rows_N, columns_N = _between(products_BGW, groups_BG, cut_B1, upper_B1)
-        if len(rows_N) > max(MOST_CANDIDATES * products_BGW.numel(), 4 * self.top * len(products_BGW)):
-            return False
-        labels_N = columns_N + start
-        counts_B = torch.bincount(rows_N, minlength=len(self.h_BD))
-        scores_N = exact_scores(self.h_BD, self.z_LD, counts_B, labels_N)
-        self.found.append((rows_N, labels_N, scores_N))
-        new_BW = _side_by_side(scores_N, rows_N, counts_B, -torch.inf)
-        self.best_BK = torch.cat([self.best_BK, new_BW], dim=1).topk(self.top, dim=1, sorted=False).values
-        return True
+def _judge(
+    h_BD: Tensor, z_LD: Tensor, queries: CodedQueries, top: int, candidates: Candidates
+) -> tuple[Tensor, Tensor]:
+    """The best of the candidates by exact scores: of those that reach the cut, and those that may pass the K-th."""
+    rows_N, labels_N, products_N, cut_B = candidates
+    cut_N = cut_B[rows_N]
+    sure = np.flatnonzero(products_N >= cut_N)
+    ids_BV, scores_BV = _scored(h_BD, z_LD, rows_N[sure], labels_N[sure], top)
+    kth_B = np.partition(scores_BV, scores_BV.shape[1] - top, axis=1)[:, -top]
+    error_B, unit_B = (column_B1[:, 0].numpy() for column_B1 in (queries.error_B1, queries.unit_B1))
+    whole = products_N.dtype == np.int32
+    low_B = _lowered(kth_B / unit_B.astype(np.float64), error_B / unit_B, whole)
+    may = np.flatnonzero((products_N < cut_N) & (products_N >= low_B[rows_N]))
+    ids_BW, scores_BW = _scored(h_BD, z_LD, rows_N[may], labels_N[may], 0)
+    ids_BW, scores_BW = np.concatenate([ids_BV, ids_BW], axis=1), np.concatenate([scores_BV, scores_BW], axis=1)
+    ids_BK, scores_BK = best_first(ids_BW, scores_BW, top)
+    return torch.from_numpy(ids_BK), torch.from_numpy(scores_BK)
 
-    def result(self) -> tuple[Tensor, Tensor]:
-        """The best of all candidates, in order."""
-        rows_N, labels_N, scores_N = (torch.cat(parts) for parts in zip(*self.found, strict=True))
-        good_N = scores_N >= self.kth_B1[rows_N, 0]
-        rows_N, labels_N, scores_N = rows_N[good_N], labels_N[good_N], scores_N[good_N]
-        order_N = labels_N.argsort()
-        order_N = order_N[rows_N[order_N].argsort(stable=True)]
-        rows_N, labels_N, scores_N = rows_N[order_N], labels_N[order_N], scores_N[order_N]
-        counts_B = torch.bincount(rows_N, minlength=len(self.h_BD))
-        scores_BW = _side_by_side(scores_N, rows_N, counts_B, -torch.inf)
-        ids_BW = _side_by_side(labels_N, rows_N, counts_B, -1)
-        scores_BW, order_BW = scores_BW.sort(dim=1, descending=True, stable=True)
-        return ids_BW.gather(1, order_BW)[:, : self.top], scores_BW[:, : self.top]
+
+def _scored(h_BD: Tensor, z_LD: Tensor, rows_N: Array, labels_N: Array, least: int) -> tuple[Array, Array]:
+    """Ids and exact scores as tables with one line a query and at least so many columns; -1 and -inf where empty."""
+    counts_B = np.bincount(rows_N, minlength=len(h_BD))
+    scores_N = exact_scores(h_BD, z_LD, torch.from_numpy(counts_B), torch.from_numpy(labels_N)).numpy()
+    places_N = np.arange(len(rows_N)) - np.repeat(counts_B.cumsum() - counts_B, counts_B)
+    shape = (len(h_BD), max(least, int(counts_B.max())))
+    ids_BW, scores_BW = np.full(shape, -1, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32)
+    ids_BW[rows_N, places_N], scores_BW[rows_N, places_N] = labels_N, scores_N
+    return ids_BW, scores_BW
 
 
 def exact_scores(h_BD: Tensor, z_LD: Tensor, counts_B: Tensor, labels_N: Tensor) -> Tensor:
@@ -130,24 +167,3 @@ def _hear_the_warning() -> None:
         warnings.simplefilter("ignore")
         pattern = torch.sparse_csr_tensor(torch.tensor([0, 1]), zero.long(), zero, (1, 1), check_invariants=False)
         torch.sparse.sampled_addmm(pattern, one, one, beta=0.0)
-
-
-def _between(products_BGW: Tensor, groups_BG: Tensor, cut_B1: Tensor, upper_B1: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and columns of the products with cut <= product < upper, in order."""
-    which_M = (groups_BG >= cut_B1).view(-1).nonzero().squeeze(1)
-    rows_M = which_M // groups_BG.shape[1]
-    near_MW = products_BGW.view(-1, GROUP).index_select(0, which_M)
-    inside_MW = (near_MW >= cut_B1[rows_M]) & (near_MW < upper_B1[rows_M])
-    found_N = inside_MW.view(-1).nonzero().squeeze(1)
-    group_N = found_N // GROUP
-    rows_N = rows_M[group_N]
-    return rows_N, which_M[group_N] % groups_BG.shape[1] * GROUP + found_N % GROUP
-
-
-def _side_by_side(values_N: Tensor, rows_N: Tensor, counts_B: Tensor, empty: float) -> Tensor:
-    """Values that lie row after row, as a table with one line a row."""
-    firsts_B = counts_B.cumsum(0) - counts_B
-    places_N = torch.arange(len(rows_N)) - firsts_B[rows_N]
-    table_BW = torch.full((len(counts_B), int(counts_B.max())), empty, dtype=values_N.dtype)
-    table_BW[rows_N, places_N] = values_N
-    return table_BW
