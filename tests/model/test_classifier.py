@@ -11,6 +11,7 @@ import torch
 from model.cases_of_labels import NUM_LABELS, made_model
 from safetensors.torch import load_file, save_file
 
+from primexmc.cli.about_model import model_facts, model_text
 from primexmc.config import SearchSettings, Settings
 from primexmc.errors import UserError
 from primexmc.fusion.blend import OF_CLASSIFIER, Blend, Weights
@@ -111,6 +112,16 @@ def test_on_disk(tmp_path):
         PrimeModel.load(tmp_path / "m")
     made_model().save(tmp_path / "m")
     assert not file.exists() and PrimeModel.load(tmp_path / "m").classifier_LD is None
+
+
+def test_card_and_info(tmp_path):
+    with_classifier(**{"classifier.enabled": True}).save(tmp_path / "m")
+    assert "it answers in mode theta+W" in (tmp_path / "m" / "README.md").read_text()
+    facts = model_facts(tmp_path / "m")
+    assert "answers in mode theta+W; classifier (W): against all labels, 10 epochs" in model_text(facts)
+    made_model().save(tmp_path / "m")
+    assert "classifier" not in (tmp_path / "m" / "README.md").read_text()
+    assert "answers in mode theta; classifier (W): none" in model_text(model_facts(tmp_path / "m"))
 
 
 def test_a_model_of_before(tmp_path):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from ..config import Settings
 from ..model.calibration import default_mode, read_calibrations
-from ..model.description import DESCRIPTION, read_description
+from ..model.description import CLASSIFIER, DESCRIPTION, read_description
 from ..retrieval.description import DIRECTORY, UnusableIndex, read_index_description
 
 LIBRARIES = {True: 0.25e9, False: 0.4e9}  # main memory of Python with torch, for the static encoder or another
@@ -22,6 +23,8 @@ def model_facts(path: Path) -> dict[str, Any]:
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     numbers = description["num_labels"] * description["dim"]
     codes = numbers if numbers >= CODED_FROM else 0
+    has_classifier = (path / CLASSIFIER).is_file()
+    mixed = 4 * numbers * has_classifier  # prototypes and classifier, added up for a search
     return {
         "model": str(path),
         "labels": description["num_labels"],
@@ -29,10 +32,12 @@ def model_facts(path: Path) -> dict[str, Any]:
         "train_queries": description["num_train_queries"],
         "encoder": settings.encoder.name,
         **description["facts"],
+        "mode": default_mode(description),
+        "classifier": dataclasses.asdict(settings.classifier) if has_classifier else None,
         "calibration": _calibration_facts(description),
         "index": _index_facts(path),
         "bytes": size,
-        "predict_gib": round((size + codes + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
+        "predict_gib": round((size + mixed + codes + LIBRARIES[settings.encoder.name == "static"]) / 2**30, 2),
         "settings": settings.unlike_defaults(),
     }
 
@@ -47,6 +52,7 @@ def model_text(facts: dict[str, Any]) -> str:
         f"for {facts.get('epochs', '?')} epochs in {facts.get('train_s', 0):,.0f} s",
         f"  predicting takes about {facts['predict_gib']:.1f} GiB of memory",
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
+        f"  answers in mode {facts['mode']}; classifier (W): {_classifier(facts['classifier'])}",
         f"  probabilities: {_calibration(facts['calibration'])}",
         f"  index {_index(facts['index'])}",
         "  settings unlike the defaults:",
@@ -58,6 +64,10 @@ def _calibration_facts(description: dict[str, Any]) -> dict[str, Any] | None:
     """Of the mode that predicts when nobody names one."""
     found = read_calibrations(description).get(default_mode(description))
     return None if found is None else found.facts
+
+
+def _classifier(facts: dict[str, Any] | None) -> str:
+    return "none" if facts is None else f"against {facts['labels']} labels, {facts['epochs']} epochs"
 
 
 def _calibration(facts: dict[str, Any] | None) -> str:

@@ -16,7 +16,7 @@ from .terms import at_least_float32
 
 CELLS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}  # 64 MB and 512 MB of float32
 CELLS_IN_CACHE = 2**17  # half a MB
-SUMS_IN_FLOAT32 = "dtype" in torch.ops.aten.mm.overloads()  # of products in bf16 on GPUs: from torch 2.8 on
+SUMS_IN_FLOAT32 = hasattr(torch.ops.aten.mm, "dtype")  # of products in bf16 on GPUs: from torch 2.8 on
 NOTHING = -1e30  # the logit of what is no negative; finite: -inf would make NaN gradients in a row of such pairs
 
 

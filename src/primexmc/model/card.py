@@ -28,7 +28,7 @@ def card_text(model: PrimeModel) -> str:
     sections = [
         f"{HEAD}{MARK}\n\n# {facts.get('corpus', 'A primexmc model')}",
         f"Names the right few of {labels:,} labels for a text. Made with primexmc {__version__}, by label prototypes "
-        "(PRIME, NAACL 2025).",
+        "(PRIME, NAACL 2025)." + _classifier(model),
         "```python\nfrom primexmc import PrimeModel\n\n"
         'PrimeModel.load("THIS DIRECTORY").predict(["some text"], top=5)\n```',
         "## Data\n\n"
@@ -40,6 +40,15 @@ def card_text(model: PrimeModel) -> str:
         "## Settings unlike the defaults\n\n```toml\n" + _settings(model.settings.unlike_defaults()) + "\n```",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _classifier(model: PrimeModel) -> str:
+    if model.classifier_LD is None:
+        return ""
+    return (
+        " Beside the prototypes it has a classifier, a vector for each label that was trained on the finished "
+        f"embeddings of the training queries; it answers in mode {model.mode_in_use}."
+    )
 
 
 def _metrics(model: PrimeModel) -> str:

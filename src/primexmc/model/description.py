@@ -11,6 +11,7 @@ from ..errors import UserError
 FORMAT_VERSION = 1
 DESCRIPTION = "primexmc.json"
 TRAINING = "training"  # the folder of an unfinished one: it goes when the model is there
+CLASSIFIER = "classifier.safetensors"  # where the model has one
 KEYS = ("num_labels", "dim", "num_train_queries", "settings", "facts")
 
 

@@ -19,7 +19,7 @@ from ..fusion.lexical import Lexical
 from .calibration import Calibration, read_calibrations
 from .card import MARK, card_text
 from .centroids import Centroids
-from .description import DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
+from .description import CLASSIFIER, DESCRIPTION, FORMAT_VERSION, TRAINING, read_description, refuse_other_directory
 from .encoder import TextEncoder, load_encoder
 from .hub import download, is_on_hub
 from .index import keep_index
@@ -30,7 +30,7 @@ from .network import PrimeNetwork
 from .tensor_file import write_tensors
 
 CARD = "README.md"
-MEMORY, LEXICAL, CLASSIFIER = "memory.safetensors", "lexical.safetensors", "classifier.safetensors"
+MEMORY, LEXICAL = "memory.safetensors", "lexical.safetensors"
 LABEL_TENSORS = {"prototypes", "centroids", "has_centroid"}
 
 
