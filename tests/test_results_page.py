@@ -61,3 +61,19 @@ def test_seeds_are_put_together_and_other_settings_apart(tool):
     page = tool.filled("<!-- field: d -->\nold\n<!-- end --> <!-- field: other -->\n<!-- end -->", entries_of(rows))
     assert "old" not in page and "Nothing measured yet" in page
     assert "| 2 | prime, epochs 3 | e | 52.0 ±2.8 |" in page and "| 1 | prime, epochs 9 | e | 70.0 |" in page
+
+
+def test_side_by_side_has_the_newest_of_what_two_data_sets_have(tool):
+    def row(data, method, p1, mode="theta", **settings):
+        return {"data": data, "method": method, "mode": mode, "seed": 0, "encoder": "e", "commit": "c", "command": "",
+                "P@1": p1, "P@5": p1 / 2, "PSP@5": 3.0, "settings": settings}  # fmt: skip
+
+    rows = [row("a", "x", 10.0, epochs=1), row("a", "x", 20.0, epochs=2), row("b", "x", 30.0), row("a", "alone", 99.0)]
+    rows += [row("a", "y", 40.0), row("b", "y", 60.0), row("b", "x", 61.0, mode="all"), row("a", "x", 41.0, mode="all")]
+    rows += [row("a", "x", 70.0, mode="memory"), row("b", "x", 70.0, mode="memory")]
+    _, _, *lines = tool.side_by_side(entries_of(rows)).splitlines()
+    assert lines == [
+        "| x, all voices | e | 41.0 / 20.5 / 3.0 | 61.0 / 30.5 / 3.0 |",
+        "| y | e | 40.0 / 20.0 / 3.0 | 60.0 / 30.0 / 3.0 |",
+        "| x | e | 20.0 / 10.0 / 3.0 | 30.0 / 15.0 / 3.0 |",
+    ]

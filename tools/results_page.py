@@ -1,9 +1,11 @@
-"""docs/results.md's tables from field.json: a table a data set, and under it the command that makes each row again.
+"""docs/results.md's tables from field.json: a table a data set, and under it the command that makes each row again; and
+README.md's table of all data sets side by side.
 
-    python tools/results_page.py            writes the tables into docs/results.md
+    python tools/results_page.py            writes the tables into docs/results.md and README.md
     python tools/results_page.py --check    says with its exit code whether they are as field.json has them
 
-What stands between `<!-- field: DATA -->` and `<!-- end -->` is written by this script, everything else by hand.
+What stands between `<!-- field: DATA -->`, or `<!-- field -->`, and `<!-- end -->` is written by this script,
+everything else by hand.
 """
 
 from __future__ import annotations
@@ -12,22 +14,26 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from primexmc.compare.entries import Entry, entries_of
+from primexmc.compare.task import NO_MODE
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELD, PAGE = ROOT / "benchmarks" / "results" / "field.json", ROOT / "docs" / "results.md"
+FIELD, PAGES = ROOT / "benchmarks" / "results" / "field.json", (ROOT / "docs" / "results.md", ROOT / "README.md")
 MEASURES = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@100")
 COSTS = {"train_s": "training, s", "model_mb": "model, MB", "predict_ms": "a query, ms"}
-PART = re.compile(r"(<!-- field: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SIDE_BY_SIDE, MODES = ("P@1", "P@5", "PSP@5"), (NO_MODE, "theta", "all")
+PART = re.compile(r"(<!-- field(?:: (\S+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(page: str, entries: Sequence[Entry]) -> str:
     """The page with its tables as the entries have them."""
 
     def part(match: re.Match[str]) -> str:
+        if match[2] is None:
+            return match[1] + side_by_side(entries) + match[3]
         here = [entry for entry in entries if entry.data == match[2]]
         return match[1] + (data_set(here) if here else "Nothing measured yet.\n") + match[3]
 
@@ -49,6 +55,33 @@ def data_set(entries: Sequence[Entry]) -> str:
     return "\n".join([*lines, "", "```", *commands, "```", ""])
 
 
+def side_by_side(entries: Sequence[Entry]) -> str:
+    """A row for each method that is measured on two data sets at least, a column a data set; of several measurements of
+    a method the newest. The best first, by the mean of their shares of the best P@1."""
+    found: dict[tuple[str, str], dict[str, Entry]] = {}
+    for entry in entries:
+        row = entry.rows[0]
+        if row["mode"] in MODES:
+            name = entry.method if row["mode"] != "all" else f"{entry.method}, all voices"
+            found.setdefault((name, str(row.get("encoder", "-"))), {})[entry.data] = entry
+    data_sets = sorted({data for of_method in found.values() for data in of_method})
+    best = {data: max(one.mean("P@1") or 0.0 for one in entries if one.data == data) for data in data_sets}
+    shown = {key: of_method for key, of_method in found.items() if len(of_method) > 1}
+
+    def share(of_method: Mapping[str, Entry]) -> float:
+        return statistics.fmean((entry.mean("P@1") or 0.0) / best[data] for data, entry in of_method.items())
+
+    head = ["method", "encoder", *data_sets]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for (name, encoder), of_method in sorted(shown.items(), key=lambda item: -share(item[1])):
+        lines.append(_line([name, encoder, *(_three(of_method.get(data)) for data in data_sets)]))
+    return "\n".join([*lines, ""])
+
+
+def _three(entry: Entry | None) -> str:
+    return "–" if entry is None else " / ".join(f"{entry.mean(name) or 0.0:.1f}" for name in SIDE_BY_SIDE)
+
+
 def _cell(entry: Entry, name: str) -> str:
     values = entry.values(name)
     if not values:
@@ -62,12 +95,14 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    new = filled(page, entries_of(json.loads(FIELD.read_text(encoding="utf-8"))))
-    if "--check" in arguments:
-        return int(new != page)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    entries, changed = entries_of(json.loads(FIELD.read_text(encoding="utf-8"))), False
+    for place in PAGES:
+        page = place.read_text(encoding="utf-8")
+        new = filled(page, entries)
+        changed |= new != page
+        if "--check" not in arguments:
+            place.write_text(new, encoding="utf-8")
+    return int(changed and "--check" in arguments)
 
 
 if __name__ == "__main__":
