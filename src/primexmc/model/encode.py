@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,17 @@ class TextReader:
 def autocast(device: torch.device, bf16: bool) -> torch.autocast:
     """Matrix products in bf16 where that is wanted."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)
+
+
+@contextmanager
+def quick_products(device: torch.device, bf16: bool) -> Iterator[None]:
+    """fp32 products with 10 bits of each factor (TF32) on GPUs that train in bf16, which has 7; sums stay fp32."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if bf16 and device.type == "cuda" else before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def pick_device(name: str) -> torch.device:

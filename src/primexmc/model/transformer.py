@@ -52,11 +52,9 @@ class TransformerEncoder(TextEncoder):
         self.max_tokens = _num_positions(transformer)
         # pooling of one's own is given rectangles
         self.parts = parts_of(transformer) if packed != "off" and pooling in POOLINGS else None
-        self.packed = packed
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        # On GPUs only when asked for: no GPU has run the packed kernels yet (docs/performance.md).
-        if self.parts is None or (self.packed == "auto" and batch.device.type != "cpu"):
+        if self.parts is None:
             return self._padded(batch)
         row = packed_forward(self.parts, batch, self.training)
         return row.mean_BD() if self.pooling == "mean" else row.first_BD()

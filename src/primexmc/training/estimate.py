@@ -217,7 +217,7 @@ def _activations(plan: Plan, settings: Settings, size: EncoderSize, bf16: bool, 
     """What autograd keeps of the encoder: counted with BERT and DistilBERT, dropout on."""
     if size.num_layers == 0:  # a token's id and weight; a text's vector and its gradient
         return 32 * plan.batch_tokens + 16 * size.dim * (plan.batch_queries + plan.batch_labels)
-    packed = settings.encoder.packed == "on" or (settings.encoder.packed == "auto" and not bf16)  # bf16: a GPU
+    packed = settings.encoder.packed != "off"
     if bf16:
         a_token: float = (18 if packed else 34) * size.dim + 4 * size.inner
     else:
