@@ -26,11 +26,12 @@ from ..evaluation.table import aligned
 from ..evaluation.zero_shot import zero_shot
 from ..model.model import PrimeModel
 from ..training.resolve import resolve
-from .compare import OUT, PRINT, load_corpus, named_values
+from .compare import OUT, PRINT
 from .comparison import RUNNING, Say
 from .field import Field, Row
 from .held_out import HeldOut
 from .provenance import commit, corpus_key, retold, row_key
+from .reading import load_corpus, named_values
 from .recipe import Recipe
 from .registry import find_method
 from .task import Task
