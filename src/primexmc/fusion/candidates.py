@@ -27,7 +27,7 @@ def by_columns(left_QW: csr_matrix, right_LW: csr_matrix, ids_QC: Ids) -> Floats
     size = max(1, min(len(ids_QC), CELLS_AT_ONCE // max(1, W, C * right_LW.nnz // max(1, L))))
     left_R = np.zeros(size * W, dtype=np.float32)  # rows of `left`, one after the other
     for start in range(0, len(ids_QC) if right_LW.nnz else 0, size):
-        left_BW, ids_BC = left_QW[start : start + size], ids_QC[start : start + size]
+        left_BW, ids_BC = _some(left_QW, start, size), ids_QC[start : start + size]
         cells_T = left_BW.indices + _row_starts(left_BW, W)
         left_R[cells_T] = left_BW.data
         columns = right_LW[np.maximum(ids_BC, 0).ravel()]
@@ -46,7 +46,7 @@ def by_rows(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
     size = max(1, min(len(ids_QC), CELLS_AT_ONCE // max(1, L)))
     place_R = np.zeros(size * L + 1, dtype=np.int32)  # of each pair of query and label among the sums; 0: none
     for start in range(0, len(ids_QC), size):
-        left_BW, ids_BC = left_QW[start : start + size], ids_QC[start : start + size]
+        left_BW, ids_BC = _some(left_QW, start, size), ids_QC[start : start + size]
         cells_BC = np.where(ids_BC >= 0, ids_BC + np.arange(len(ids_BC))[:, None] * L, size * L)
         place_R[cells_BC.ravel()] = np.arange(1, ids_BC.size + 1)
         place_R[size * L] = 0
@@ -59,6 +59,10 @@ def by_rows(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
         found_QC[start : start + size] = sums[place_R[cells_BC]]
         place_R[cells_BC.ravel()] = 0
     return found_QC
+
+
+def _some(matrix_QX: csr_matrix, start: int, size: int) -> csr_matrix:
+    return matrix_QX if size >= matrix_QX.shape[0] else matrix_QX[start : start + size]
 
 
 def _row_starts(matrix_BX: csr_matrix, width: int) -> NDArray[np.int32]:

@@ -28,6 +28,8 @@ from .filtered import Filtered, lowest
 
 PRODUCTS_AT_ONCE = 2**20  # 4 MB of products: they stay in the last cache until they have been looked at
 MOST_CANDIDATES = 1 / 16  # of all pairs; where more are this near to each other a plain scan is quicker
+FEW_QUERIES = 4
+LOWEST = -(2.0**127)  # and below it only what is crossed out; for whole numbers -(2**30)
 ROUNDED = 2.0**-20  # more than what a few fp32 operations lose
 
 Array = NDArray[Any]
@@ -56,9 +58,11 @@ def _collect(queries: CodedQueries, codes: Codes, num_labels: int, top: int, fil
     found = []
     for start, products_BC in _blocks(queries, codes, num_labels, top, filtered):
         products_BGW = products_BC.view(len(products_BC), -1, GROUP)
-        groups_BG = _comparable(products_BGW.amax(dim=2))
-        # The first block is small, and its groups would set a low cut: there each label counts.
-        new_BN = _comparable(products_BC) if best_BK is None else np.concatenate([best_BK, groups_BG], axis=1)
+        groups_BG = _best(products_BGW, 2)
+        if best_BK is None:
+            new_BN = _many_groups(products_BC, groups_BG, top)
+        else:
+            new_BN = np.concatenate([best_BK, groups_BG], axis=1)
         best_BK = np.partition(new_BN, new_BN.shape[1] - top, axis=1)[:, -top:]
         low_B = _lowered(best_BK[:, 0], margin_B, codes.product_type == torch.int32)
         rows_N, columns_N, products_N = _above(products_BGW, groups_BG, low_B)
@@ -92,6 +96,21 @@ def _blocks(
         yield start, products_BC
 
 
+def _many_groups(products_BC: Tensor, groups_BG: Array, top: int) -> Array:
+    """The bests of groups that are many more than `top`: few would set a low cut. Here any groups will do, and those
+    of eight labels far from each other are quickly looked at."""
+    if groups_BG.shape[1] >= 8 * top:
+        return groups_BG
+    return _best(products_BC.view(len(products_BC), 8, -1), 1)
+
+
+def _best(products_BXY: Tensor, dim: int) -> Array:
+    """For few queries in numpy: starting a second thread takes longer, the more so where other programs run."""
+    if len(products_BXY) <= FEW_QUERIES:
+        return np.asarray(_comparable(products_BXY).max(axis=dim))
+    return _comparable(products_BXY.amax(dim=dim))
+
+
 def _comparable(products: Tensor) -> Array:
     """For numpy, which knows no bf16."""
     array: Array = (products if products.dtype == torch.int32 else products.float()).numpy()
@@ -103,8 +122,8 @@ def _lowered(cut_B: Array, margin_B: Array, whole: bool) -> Array:
     low_B = cut_B.astype(np.float64) - margin_B * (1 + ROUNDED)
     low_B -= np.abs(low_B) * ROUNDED
     if whole:
-        return np.clip(np.ceil(low_B), 1 - 2**30, 2**30).astype(np.int32)
-    return np.maximum(low_B, float(torch.finfo(torch.bfloat16).min)).astype(np.float32)
+        return np.clip(np.ceil(low_B), -(2**30), 2**30).astype(np.int32)
+    return np.maximum(low_B, LOWEST).astype(np.float32)
 
 
 def _above(products_BGW: Tensor, groups_BG: Array, low_B: Array) -> tuple[Array, Array, Array]:
@@ -122,6 +141,9 @@ def _judge(
 ) -> tuple[Tensor, Tensor]:
     """The best of the candidates by exact scores: of those that reach the cut, and those that may pass the K-th."""
     rows_N, labels_N, products_N, cut_B = candidates
+    if len(h_BD) <= FEW_QUERIES:  # all at once: calls cost more than products
+        ids_BW, scores_BW = _scored(h_BD, z_LD, rows_N, labels_N, top)
+        return _in_order(ids_BW, scores_BW, top)
     cut_N = cut_B[rows_N]
     sure = np.flatnonzero(products_N >= cut_N)
     ids_BV, scores_BV = _scored(h_BD, z_LD, rows_N[sure], labels_N[sure], top)
@@ -131,7 +153,10 @@ def _judge(
     low_B = _lowered(kth_B / unit_B.astype(np.float64), error_B / unit_B, whole)
     may = np.flatnonzero((products_N < cut_N) & (products_N >= low_B[rows_N]))
     ids_BW, scores_BW = _scored(h_BD, z_LD, rows_N[may], labels_N[may], 0)
-    ids_BW, scores_BW = np.concatenate([ids_BV, ids_BW], axis=1), np.concatenate([scores_BV, scores_BW], axis=1)
+    return _in_order(np.concatenate([ids_BV, ids_BW], axis=1), np.concatenate([scores_BV, scores_BW], axis=1), top)
+
+
+def _in_order(ids_BW: Array, scores_BW: Array, top: int) -> tuple[Tensor, Tensor]:
     ids_BK, scores_BK = best_first(ids_BW, scores_BW, top)
     return torch.from_numpy(ids_BK), torch.from_numpy(scores_BK)
 
