@@ -57,8 +57,7 @@ class EncoderSettings:
     pooling: str = part("mean", "cls", help="how token vectors become one vector")
     dropout: float = setting(-1.0, "dropout inside the encoder; -1 keeps the encoder's own", low=-1, high=0.95)
     packed: Literal["auto", "on", "off"] = setting(
-        "auto",
-        "BERT-like encoders read texts laid end to end, without padding: wherever they can (auto, on) or nowhere",
+        "auto", "BERT-like encoders read texts laid end to end, without padding: wherever they can (auto, on) or nowhere"
     )
     query_prefix: str = setting("", 'put before every query ("query: " for E5)')
     label_prefix: str = setting("", "put before every label text")
@@ -141,10 +140,6 @@ class LossSettings:
     tie_gradient: float = setting(0.5, "share of the gradient that passes where the hinge is exactly 0", low=0, high=1)
     num_negatives: int = setting(100, "hardest negatives of the batch that count", low=1)
     softmax_tau: float = setting(0.1, "temperature of the weights over violating negatives; 0 weighs them alike", low=0)
-    remembered: bool = setting(
-        False,
-        "softmax losses: labels outside of the batch are negatives, too, with the prototypes that they last had",
-    )
     temperature: float = setting(0.05, "temperature of both softmax losses", low=1e-6)
 
 
@@ -380,11 +375,6 @@ def _check_together(settings: Settings, source: str) -> None:
     if settings.search.mode in ("W", "theta+W", "W+memory") and not settings.classifier.enabled:
         raise UserError(
             f"{source}: search.mode={settings.search.mode} needs a classifier; set classifier.enabled=true."
-        )
-    if loss.remembered and (loss.name == "margin" or not settings.prototypes.enabled):
-        raise UserError(
-            f"{source}: loss.remembered is for the softmax losses with prototypes; set loss.name=softmax and "
-            "prototypes.enabled=true, or leave it out."
         )
     if sampling.queries_per_label and settings.prototypes.centroid_mode != "ema":
         raise UserError(

@@ -63,7 +63,6 @@ CASES = {
     "margin": {"training.refit": True, "loss.name": "margin", "training.validate_every": 2},
     "no validation": {"training.validate_every": 0, "prototypes.drop_centroid": 0.3},
     "no refit": {"prototypes.centroid_mode": "ema", "loss.name": "margin"},
-    "remembered prototypes": {"loss.remembered": True},
     "text only": {"prototypes.enabled": False},
 }
 

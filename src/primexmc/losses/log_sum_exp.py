@@ -89,33 +89,15 @@ def lse_in_parts(
 
     With `bf16` what is multiplied is rounded to it, what comes out is not: sums are float32.
     """
-    lse_Q = lse_over_negatives(rows_QD, columns_MD, positives, temperature, columns_at_once=columns_at_once, bf16=bf16)
+    cells = CELLS_AT_ONCE.get(rows_QD.device.type, 2**24)
+    size = columns_at_once or max(1, cells // max(1, len(rows_QD)))
+    rows_E, columns_E = positives.no_negatives.rows_E, positives.no_negatives.columns_E
+    lse_Q: Tensor = _LseInParts.apply(  # type: ignore[no-untyped-call]
+        rows_QD, columns_MD, rows_E, columns_E, temperature, size, bf16
+    )
     row_ED, column_ED = rows_QD.index_select(0, positives.rows_E), columns_MD.index_select(0, positives.columns_E)
     s_E = (row_ED * column_ED).sum(1) / temperature
     return lse_Q, s_E
-
-
-def lse_over_negatives(
-    rows_QD: Tensor,
-    columns_MD: Tensor,
-    positives: Positives,
-    temperature: float,
-    *,
-    left_out_K: Tensor | None = None,
-    columns_at_once: int | None = None,
-    bf16: bool = False,
-) -> Tensor:
-    """`lse_Q` alone, without the columns `left_out_K`. Columns in half precision are multiplied as they are."""
-    cells = CELLS_AT_ONCE.get(rows_QD.device.type, 2**24)
-    size = columns_at_once or max(1, cells // max(1, len(rows_QD)))
-    hidden = positives.no_negatives
-    offset_M = rows_QD.new_zeros(len(columns_MD))
-    if left_out_K is not None:
-        offset_M.index_fill_(0, left_out_K, NOTHING)
-    lse_Q: Tensor = _LseInParts.apply(  # type: ignore[no-untyped-call]
-        rows_QD, columns_MD, hidden.rows_E, hidden.columns_E, offset_M, temperature, size, bf16
-    )
-    return lse_Q
 
 
 class _LseInParts(torch.autograd.Function):
@@ -129,53 +111,40 @@ class _LseInParts(torch.autograd.Function):
         columns_MD: Tensor,
         rows_E: Tensor,
         columns_E: Tensor,
-        offset_M: Tensor,
         temperature: float,
         size: int,
         bf16: bool,
     ) -> Tensor:
         lse_Q = rows_QD.new_full((len(rows_QD),), -torch.inf)
         for start in range(0, len(columns_MD), size):
-            part = slice(start, start + size)
-            s_QC = _logits(rows_QD, columns_MD[part], rows_E, columns_E - start, offset_M[part], temperature, bf16)
+            s_QC = _logits(rows_QD, columns_MD[start : start + size], rows_E, columns_E - start, temperature, bf16)
             lse_Q = torch.logaddexp(lse_Q, s_QC.logsumexp(1))
-        ctx.save_for_backward(rows_QD, columns_MD, rows_E, columns_E, offset_M, lse_Q)
+        ctx.save_for_backward(rows_QD, columns_MD, rows_E, columns_E, lse_Q)
         ctx.temperature, ctx.size, ctx.bf16 = temperature, size, bf16
         return lse_Q
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cuda")  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        rows_QD, columns_MD, rows_E, columns_E, offset_M, lse_Q = ctx.saved_tensors
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None, None, None, None, None]:
+        rows_QD, columns_MD, rows_E, columns_E, lse_Q = ctx.saved_tensors
         by_rows_QD = torch.zeros_like(rows_QD) if ctx.needs_input_grad[0] else None
-        by_columns_MD = torch.empty_like(columns_MD) if ctx.needs_input_grad[1] else None
+        by_columns_MD = torch.empty_like(columns_MD)
         weight_Q1 = (gradients[0] / ctx.temperature)[:, None]
         for start in range(0, len(columns_MD), ctx.size):
             part = slice(start, start + ctx.size)
-            s_QC = _logits(
-                rows_QD, columns_MD[part], rows_E, columns_E - start, offset_M[part], ctx.temperature, ctx.bf16
-            )
-            share_QC = s_QC.sub_(lse_Q[:, None]).exp_()
+            s_QC = _logits(rows_QD, columns_MD[part], rows_E, columns_E - start, ctx.temperature, ctx.bf16)
+            share_QC = s_QC.sub_(lse_Q[:, None]).exp_().mul_(weight_Q1)
             if by_rows_QD is not None:
                 by_rows_QD += _product(share_QC, columns_MD[part], ctx.bf16)
-            if by_columns_MD is not None:
-                by_columns_MD[part] = _product(share_QC.mul_(weight_Q1).T, rows_QD, ctx.bf16)
-        if by_rows_QD is not None:
-            by_rows_QD *= weight_Q1
-        return by_rows_QD, by_columns_MD, None, None, None, None, None, None
+            by_columns_MD[part] = _product(share_QC.T, rows_QD, ctx.bf16)
+        return by_rows_QD, by_columns_MD, None, None, None, None, None
 
 
 def _logits(
-    rows_QD: Tensor,
-    columns_CD: Tensor,
-    rows_E: Tensor,
-    columns_E: Tensor,
-    offset_C: Tensor,
-    temperature: float,
-    bf16: bool,
+    rows_QD: Tensor, columns_CD: Tensor, rows_E: Tensor, columns_E: Tensor, temperature: float, bf16: bool
 ) -> Tensor:
     """Of some columns; pairs E count as nothing. Pairs of other parts add 0 somewhere: no look at their number."""
-    s_QC = _product(rows_QD, columns_CD.T, bf16).div_(temperature).add_(offset_C)
+    s_QC = _product(rows_QD, columns_CD.T, bf16).div_(temperature)
     C = len(columns_CD)
     inside_E = (columns_E >= 0) & (columns_E < C)
     place_E = torch.where(inside_E, rows_E * C + columns_E, 0)
@@ -183,12 +152,10 @@ def _logits(
 
 
 def _product(a: Tensor, b: Tensor, bf16: bool) -> Tensor:
-    """a @ b; with `bf16`, or where b is in half precision, of rounded numbers, whose sums stay float32."""
-    if bf16:
-        b = b.bfloat16()
-    elif b.dtype not in (torch.bfloat16, torch.float16):
+    """a @ b; with `bf16` of rounded numbers, whose sums stay float32."""
+    if not bf16:
         return a @ b
-    a = a.to(b.dtype)
+    a, b = a.bfloat16(), b.bfloat16()
     if a.device.type == "cuda" and SUMS_IN_FLOAT32:
         return torch.mm(a, b, out_dtype=torch.float32)
     return a.float() @ b.float()

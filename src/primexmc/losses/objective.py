@@ -19,7 +19,6 @@ from .dynamic_margin import Hinge, margin_terms
 from .positives import Positives
 from .regulariser import regulariser_term
 from .relation import Relation
-from .remembered import Remembered
 from .terms import Terms, as_terms, at_least_float32
 
 Loss = Callable[[Relation, LossSettings, torch.Generator | None], Terms | Tensor]
@@ -49,7 +48,6 @@ class Objective:
         positives: Positives,
         positives_transposed: Positives,
         generator: torch.Generator | None = None,
-        remembered: Remembered | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of L2-normalised vectors, and numbers for the log: detached tensors, nothing waits for the GPU.
 
@@ -63,9 +61,7 @@ class Objective:
             q_QD, l_MD = at_least_float32(q_QD), at_least_float32(l_MD)
             text = Relation(q_QD, l_MD, positives)
             reverse = Relation(l_MD, q_QD, positives_transposed, turned=text)
-            prototype = (
-                None if z_MD is None else Relation(q_QD, at_least_float32(z_MD), positives, remembered=remembered)
-            )
+            prototype = None if z_MD is None else Relation(q_QD, at_least_float32(z_MD), positives)
             return _weighted_sum(self._terms(prototype, text, reverse, generator))
 
     def _terms(

@@ -10,7 +10,6 @@ from torch import Tensor
 from .log_sum_exp import fits_at_once, lse_in_parts, lse_of_matrix
 from .negatives import Negatives, hardest_negatives
 from .positives import Positives
-from .remembered import Remembered
 from .similarities import Similarities
 
 
@@ -25,7 +24,6 @@ class Relation:
     columns_MD: Tensor
     positives: Positives
     turned: Relation | None = None  # the same pairs seen from the columns, where that is a relation, too
-    remembered: Remembered | None = None  # more negatives, for losses that sum over all of them
     _found: dict[int, Negatives] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -50,9 +48,5 @@ class Relation:
         Where the matrix would be large it is never there as a whole.
         """
         if fits_at_once(self.rows_QD, self.columns_MD):
-            lse_Q, s_E = lse_of_matrix(self.matrix_QM, self.positives, temperature)
-        else:
-            lse_Q, s_E = lse_in_parts(self.rows_QD, self.columns_MD, self.positives, temperature)
-        if self.remembered is not None:
-            lse_Q = self.remembered.added_to(lse_Q, self.rows_QD, temperature)
-        return lse_Q, s_E
+            return lse_of_matrix(self.matrix_QM, self.positives, temperature)
+        return lse_in_parts(self.rows_QD, self.columns_MD, self.positives, temperature)

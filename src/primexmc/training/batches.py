@@ -35,7 +35,6 @@ class Batch:
     positives: Positives
     positives_transposed: Positives
     more: MoreQueries | None = None
-    all_positives: Positives | None = None  # Q x L, with what must be no negative; where all labels are compared with
 
 
 class BatchMaker:
@@ -46,7 +45,6 @@ class BatchMaker:
         weights_L = label_weights(data.positives, data.inverse_propensity_L, sampling)
         self.data, self.seed, self.device = data, settings.training.seed, device
         self.sampler = PositiveSampler(data.positives, weights_L, sampling.positives_per_query)
-        self.all_labels = settings.loss.remembered
         self.labels = label_source(data.positives, sampling)
         self.queries = QuerySampler(data, sampling.queries_per_label, device) if sampling.queries_per_label else None
 
@@ -66,13 +64,7 @@ class BatchMaker:
                 positives.T.tocsr(), self.device, filtered=None if filtered is None else filtered.T.tocsr()
             ),
             more=None if self.queries is None else self.queries.draw(queries, labels, positives, rng),
-            all_positives=self._all_positives(queries) if self.all_labels else None,
         )
-
-    def _all_positives(self, queries: IntArray) -> Positives:
-        true = self.data.positives[queries]
-        filtered = None if self.data.filtered is None else self.data.filtered[queries]
-        return Positives.from_csr(true, self.device, filtered=filtered)
 
     def meet(self, mined_NK: npt.NDArray[np.integer]) -> None:
         """From now on these are the nearest wrong labels of each query; only a source that mines asks for them."""

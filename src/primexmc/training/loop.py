@@ -15,13 +15,11 @@ from torch.nn import functional
 
 from ..losses.objective import Objective
 from ..losses.positives import Positives
-from ..losses.remembered import Remembered
 from ..model.encode import autocast, encode_batch, quick_products
 from ..model.in_parts import encode_in_parts
 from ..sampling.batches import cluster_size, query_batches
 from ..sampling.clusters import balanced_clusters
 from .batches import Batch, BatchMaker
-from .finish import prototypes_of
 from .log import Log
 from .mining import mine
 from .optimiser import set_learning_rates
@@ -43,8 +41,6 @@ def run_phase(phase: Phase, state: TrainingState, log: Log, validate: Validate, 
         if state.position == 0:
             if schedule.refreshes_at(state.epoch):
                 refresh(phase, state)  # (wait)
-            if schedule.remembers_at(state.epoch):
-                state.remember(prototypes_of(state.network, phase.data, state.centroids, state.device, phase.bf16))
             if schedule.mines_at(state.epoch):
                 state.mined_NK = mine(phase, state)  # (wait)
             state.order_N, state.cuts = _order_queries(phase, state)
@@ -94,26 +90,17 @@ def _step(phase: Phase, state: TrainingState, objective: Objective, batch: Batch
         h_QD, h_MD = h_BD[: len(batch.queries_Q)], h_BD[len(batch.queries_Q) :]
         z_MD = network.prototypes(h_MD, batch.labels_M, state.centroids) if objective.prototypes else None
     q_QD, l_MD = functional.normalize(h_QD.float(), dim=1), functional.normalize(h_MD.float(), dim=1)
-    remembered = _remembered(state, batch)
     with quick_products(state.device, phase.bf16):
-        loss, stats = objective(q_QD, l_MD, z_MD, batch.positives, batch.positives_transposed, remembered=remembered)
+        loss, stats = objective(q_QD, l_MD, z_MD, batch.positives, batch.positives_transposed)
         state.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
     state.optimiser.step()
     with torch.no_grad():
         q_QD = q_QD.detach()
         state.see(batch.queries_Q, q_QD)
-        if state.prototype_bank_LD is not None and z_MD is not None:
-            state.prototype_bank_LD[batch.labels_M] = z_MD.detach().to(state.prototype_bank_LD.dtype)
         if phase.settings.prototypes.centroid_mode == "ema":
             _move_centroids(phase, state, batch, q_QD)
         state.totals += torch.stack((stats["loss"], stats["violators"], torch.ones_like(stats["loss"])))
-
-
-def _remembered(state: TrainingState, batch: Batch) -> Remembered | None:
-    if state.prototype_bank_LD is None or batch.all_positives is None:
-        return None
-    return Remembered(state.prototype_bank_LD, batch.labels_M, batch.all_positives)
 
 
 def _move_centroids(phase: Phase, state: TrainingState, batch: Batch, q_QD: Tensor) -> None:

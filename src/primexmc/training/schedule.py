@@ -43,10 +43,6 @@ class Schedule:
         every = max(1, round(sampling.mining * self.epochs))
         return sampling.negatives == "mined" and epoch > 0 and epoch % every == 0
 
-    def remembers_at(self, epoch: int) -> bool:
-        """All prototypes are made anew before this epoch, where the loss remembers them."""
-        return self.settings.loss.remembered and (epoch == 0 or self.refreshes_at(epoch))
-
     def refreshes_at(self, epoch: int) -> bool:
         """Clusters and centroids are made again before this epoch; before the first one nothing is stale yet."""
         return epoch > 0 and epoch % self.refresh_every_epochs == 0

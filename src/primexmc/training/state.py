@@ -57,7 +57,6 @@ class TrainingState:
     best: Best = field(default_factory=Best)
     mined_NK: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
     """Each query's nearest wrong labels at the last search; empty before the first one."""
-    prototype_bank_LD: Tensor | None = None  # each label's prototype as it was last seen, where the loss asks for it
 
     @property
     def device(self) -> torch.device:
@@ -66,10 +65,6 @@ class TrainingState:
     def see(self, queries_Q: Tensor, q_QD: Tensor) -> None:
         """Puts what the queries look like now into the bank."""
         self.query_bank_ND[queries_Q] = q_QD.to(self.query_bank_ND.dtype)
-
-    def remember(self, z_LD: Tensor) -> None:
-        """All prototypes as they are now; in half precision on a GPU, whose products are quicker so."""
-        self.prototype_bank_LD = z_LD.half() if z_LD.device.type == "cuda" else z_LD
 
     def tensors(self) -> dict[str, Tensor]:
         """What `restore` needs besides `numbers`."""
@@ -80,8 +75,6 @@ class TrainingState:
         tensors |= {"centroids": self.centroids.c_LD, "has_centroid": self.centroids.has_L, "bank": self.query_bank_ND}
         tensors |= {"order": torch.from_numpy(self.order_N), "cuts": torch.from_numpy(self.cuts)}
         tensors |= {"clusters": torch.from_numpy(self.cluster_of_N), "totals": self.totals}
-        if self.prototype_bank_LD is not None:
-            tensors["prototypes"] = self.prototype_bank_LD
         tensors["mined"] = torch.from_numpy(self.mined_NK)
         tensors["random.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
@@ -110,8 +103,6 @@ class TrainingState:
         self.order_N, self.cuts = tensors["order"].numpy(), tensors["cuts"].numpy()
         self.cluster_of_N = tensors["clusters"].numpy()
         self.mined_NK = tensors["mined"].numpy() if "mined" in tensors else self.mined_NK
-        if "prototypes" in tensors:
-            self.prototype_bank_LD = tensors["prototypes"].to(self.device)
         self.totals.copy_(tensors["totals"])
         self.epoch, self.position, self.step = numbers["epoch"], numbers["position"], numbers["step"]
         self.seconds = numbers["seconds"]
