@@ -28,17 +28,19 @@ def facts(device: torch.device) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Of this file's checkout, with a mark where it has been changed since; empty where there is none."""
+    """Of this file's checkout, with a mark where it has been changed since; or what COMMIT says, for copies of one."""
     here = Path(__file__).parent
+    if os.environ.get("COMMIT"):
+        return os.environ["COMMIT"]
     try:
         name = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=here, capture_output=True, text=True)
         changed = subprocess.run(
             ["git", "status", "--porcelain", "src"], cwd=here.parent, capture_output=True, text=True
         )
     except OSError:
-        return os.environ.get("COMMIT", "")
+        return ""
     if name.returncode:
-        return os.environ.get("COMMIT", "")
+        return ""
     return name.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 

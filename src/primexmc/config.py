@@ -57,7 +57,7 @@ class EncoderSettings:
     pooling: str = part("mean", "cls", help="how token vectors become one vector")
     dropout: float = setting(-1.0, "dropout inside the encoder; -1 keeps the encoder's own", low=-1, high=0.95)
     packed: Literal["auto", "on", "off"] = setting(
-        "auto", "BERT-like encoders read texts laid end to end, without padding: wherever they can (auto, on) or nowhere"
+        "auto", "BERT-like encoders read texts laid end to end, without padding: where they can (auto, on) or nowhere"
     )
     query_prefix: str = setting("", 'put before every query ("query: " for E5)')
     label_prefix: str = setting("", "put before every label text")
