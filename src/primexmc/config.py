@@ -174,13 +174,13 @@ class ClassifierSettings:
     """W: a vector for each label, trained on queries' finished embeddings; it begins with the prototypes."""
 
     enabled: bool = setting(False, "train it when the encoder is done, for the modes W, theta+W, W+memory and all")
-    labels: Literal["all", "sampled"] = setting(
-        "all", "what a query is compared with: every label (softmax), or those drawn for its batch (margin; the paper)"
+    labels: Literal["sampled", "all"] = setting(
+        "sampled", "what a query is compared with: the labels drawn for its batch (margin), or every label (softmax)"
     )
     epochs: int = setting(10, "passes over the training queries", low=1)
     batch_size: int = setting(2048, "queries per step", low=1)
-    learning_rate: float = setting(1e-3, "Adam's, falling to zero in a line", low=0)
-    dropout: float = setting(0.5, "share of a query's numbers that are left out in a step", low=0, high=0.95)
+    learning_rate: float = setting(3e-3, "Adam's, falling to zero in a line", low=0)
+    dropout: float = setting(0.0, "share of a query's numbers that are left out in a step", low=0, high=0.95)
     positives_per_query: int = setting(5, "labels drawn per query and step (labels = sampled)", low=1)
     margin: float = setting(0.2, "by which right labels must be ahead (labels = sampled)", low=0)
     temperature: float = setting(0.05, "of the softmax (labels = all)", low=1e-6)

@@ -227,3 +227,14 @@ def test_how_it_is_judged_is_part_of_every_plan(tmp_path, name):
         for change in ({}, {"data.propensity_a": 0.6}, {"data.propensity_b": 2.6}, {"search.top": 10})
     ]
     assert all(plans[0] != other for other in plans[1:])
+
+
+def test_a_classifier_has_its_modes_and_its_seconds(tmp_path):
+    settings = {**QUICK, "classifier.enabled": True, "classifier.epochs": 2}
+    modes = ["theta", "W", "theta+W", "W+memory", "all"]
+    rows = compare(
+        make_corpus(), ["prime"], out=tmp_path, modes=modes, settings=settings, preset="static-cpu", quiet=True,
+        say=lambda _: None,
+    )  # fmt: skip
+    assert [row["mode"] for row in rows] == modes
+    assert all(0 <= row["classifier_s"] < row["train_s"] and row["settings"]["classifier.epochs"] == 2 for row in rows)

@@ -118,7 +118,7 @@ def test_card_and_info(tmp_path):
     with_classifier(**{"classifier.enabled": True}).save(tmp_path / "m")
     assert "it answers in mode theta+W" in (tmp_path / "m" / "README.md").read_text()
     facts = model_facts(tmp_path / "m")
-    assert "answers in mode theta+W; classifier (W): against all labels, 10 epochs" in model_text(facts)
+    assert "answers in mode theta+W; classifier (W): against sampled labels, 10 epochs" in model_text(facts)
     made_model().save(tmp_path / "m")
     assert "classifier" not in (tmp_path / "m" / "README.md").read_text()
     assert "answers in mode theta; classifier (W): none" in model_text(model_facts(tmp_path / "m"))

@@ -56,6 +56,13 @@ def learning_curve(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in kept if name in row} for row in log if row.get("phase") == "validation"]
 
 
+def classifier_seconds(log: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """`classifier_s`: how much of the training's time its classifier took; nothing where there is none."""
+    rows = [row for row in log if row.get("phase") == "classifier"]
+    last = max((row["epoch"] for row in rows), default=0)
+    return {"classifier_s": round(sum(row["seconds"] for row in rows if row["epoch"] == last), 1)} if rows else {}
+
+
 def model_bytes(place: Path) -> int:
     files = [file for file in place.rglob("*") if file.is_file() and FOLDER not in file.parts]
     return sum(file.stat().st_size for file in files if file.name not in ALSO_THERE)

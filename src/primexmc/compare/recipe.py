@@ -25,7 +25,7 @@ from ..training.resolve import resolve
 from ..training.saver import Interrupted
 from ..training.train import train
 from .costs import step_costs
-from .measure import costs_of, forget_peak, learning_curve, samples_of, training_log
+from .measure import classifier_seconds, costs_of, forget_peak, learning_curve, samples_of, training_log
 from .task import Outcome, Plan, Task
 
 FREE = {"training.device", "training.threads", "training.checkpoint_every_s"}  # the same numbers whatever they are
@@ -73,6 +73,7 @@ class Recipe:
                 "epochs": model.facts["epochs"],
                 "device": model.device.type,
                 **costs_of(model, task.place, task.corpus),
+                **classifier_seconds(training_log(task.place)),
                 **step_costs(task.corpus, model.settings),
             },
             curve=learning_curve(training_log(task.place)),

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..config import Settings
-from ..model.encode import wants_bf16
+from ..model.encode import quick_products, wants_bf16
 from ..model.memory import Memory
 from ..model.model import PrimeModel
 from ..sampling.batches import ngame_batches, query_batches
@@ -49,11 +49,13 @@ def fit_classifier(
     orders = Orders(h_ND, settings)
     num_steps, step = chosen.epochs * len(orders.of(0)), 0
     started = time.perf_counter()
+    bf16 = wants_bf16(settings.training.precision, device)
     for epoch in range(chosen.epochs):
         batches, total = orders.of(epoch), torch.zeros((), device=device)
         for met in made_ahead(labels.make, batches, step):
             q_QD = dropped_out(h_ND[met.queries_Q].float(), chosen.dropout, generator)
-            total += labels.learn(q_QD, met, chosen.learning_rate * (1 - step / num_steps))
+            with quick_products(device, bf16):
+                total += labels.learn(q_QD, met, chosen.learning_rate * (1 - step / num_steps))
             step += 1
             pause()
         loss = float(total) / max(1, len(batches))  # (wait)
