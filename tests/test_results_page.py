@@ -45,8 +45,9 @@ def test_every_command_can_be_typed():
     for command in commands:
         arguments = parse(shlex.split(command)[1:])
         assert arguments.verb == "compare"
-        if arguments.recipe:
-            load_experiment(arguments.recipe)
+        for recipe in (arguments.recipe or "").split(","):
+            if recipe:
+                load_experiment(recipe)
 
 
 def test_seeds_are_put_together_and_other_settings_apart(tool):

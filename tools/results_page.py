@@ -45,12 +45,12 @@ def data_set(entries: Sequence[Entry]) -> str:
     entries = sorted(entries, key=lambda entry: -(entry.mean("P@1") or 0.0))
     columns = [*MEASURES, *(name for name in COSTS if any(entry.mean(name) is not None for entry in entries))]
     head = ["", "method", "encoder", *(COSTS.get(name, name) for name in columns), "device", "commit"]
-    lines = [_line(head), _line(["---"] * len(head))]
+    lines = [line(head), line(["---"] * len(head))]
     for number, entry in enumerate(entries, start=1):
         row = entry.rows[0]
-        cells = [_cell(entry, name) for name in columns]
+        cells = [cell(entry, name) for name in columns]
         facts = [str(row.get("device", "cpu")), str(row["commit"])]
-        lines.append(_line([str(number), entry.name, str(row.get("encoder", "-")), *cells, *facts]))
+        lines.append(line([str(number), entry.name, str(row.get("encoder", "-")), *cells, *facts]))
     commands = [f"{number:>2}  {entry.rows[0]['command']}" for number, entry in enumerate(entries, start=1)]
     return "\n".join([*lines, "", "```", *commands, "```", ""])
 
@@ -72,9 +72,9 @@ def side_by_side(entries: Sequence[Entry]) -> str:
         return statistics.fmean((entry.mean("P@1") or 0.0) / best[data] for data, entry in of_method.items())
 
     head = ["method", "encoder", *data_sets]
-    lines = [_line(head), _line(["---"] * len(head))]
+    lines = [line(head), line(["---"] * len(head))]
     for (name, encoder), of_method in sorted(shown.items(), key=lambda item: -share(item[1])):
-        lines.append(_line([name, encoder, *(_three(of_method.get(data)) for data in data_sets)]))
+        lines.append(line([name, encoder, *(_three(of_method.get(data)) for data in data_sets)]))
     return "\n".join([*lines, ""])
 
 
@@ -82,7 +82,8 @@ def _three(entry: Entry | None) -> str:
     return "–" if entry is None else " / ".join(f"{entry.mean(name) or 0.0:.1f}" for name in SIDE_BY_SIDE)
 
 
-def _cell(entry: Entry, name: str) -> str:
+def cell(entry: Entry, name: str) -> str:
+    """The mean, and the spread over seeds where there are several."""
     values = entry.values(name)
     if not values:
         return "–"
@@ -90,7 +91,8 @@ def _cell(entry: Entry, name: str) -> str:
     return shown if len(values) == 1 else f"{shown} ±{statistics.stdev(values):.1f}"
 
 
-def _line(cells: Sequence[str]) -> str:
+def line(cells: Sequence[str]) -> str:
+    """Of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from primexmc.compare.claims import Claim, find, spread_of_a_run
+from primexmc.compare.claims import Claim, find, spread_of_a_run, with_course
 from primexmc.errors import UserError
 
 
@@ -55,8 +55,8 @@ def test_each_data_set_by_itself_and_never_one_seed():
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"says": "it helps", "better": "a"}, "either than or like"),
-        ({"says": "it helps", "better": "a", "than": "b", "like": "b"}, "either than or like"),
+        ({"says": "it helps", "better": "a"}, "one of than, like, at_least"),
+        ({"says": "it helps", "better": "a", "than": "b", "like": "b"}, "one of than, like, at_least"),
         ({"says": "it helps", "better": "a", "than": "with b"}, 'names "with b"'),
         ({"says": "it helps", "better": "a", "then": "b"}, '"then" is nothing.*"than"'),
     ],
@@ -64,6 +64,35 @@ def test_each_data_set_by_itself_and_never_one_seed():
 def test_what_is_wrong_with_a_claim(values, sentence):
     with pytest.raises(UserError, match=sentence):
         Claim.of(values, ["a", "b"], "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"), [(40.0, "holds"), (50.4, "holds"), (50.6, "undecided"), (51.6, "does not hold")]
+)
+def test_no_less(other, verdict):
+    claim = Claim.of({"says": "no worse", "better": "a", "at_least": "b"}, ["a", "b"], "mine.toml")
+    (found,) = find([claim], rows_of({"a": [49.9, 50.1], "b": [other - 0.1, other + 0.1]}))
+    assert found.verdict == verdict
+
+
+def test_the_course_of_training_can_be_claimed_of():
+    course = [{"epoch": 2, "seconds": 1.0, "P@1": 30.0}, {"epoch": 3, "P@1": 31.0}]
+    rows = [
+        with_course({**row, "key": f"{row['method']} {row['seed']}"}, {"curve": course if row["method"] == "a" else []})
+        for row in rows_of({"a": [1.0, 1.0], "b": [5.0, 5.0]})
+    ]
+    assert rows[0]["P@1 at epoch 3"] == 31.0 and "P@1 at epoch 2" not in rows[2]
+    claim = Claim(says="fast", better="a", than="b", measure="P@1 at epoch 2")
+    assert find([claim], rows) == [], "nobody looked at b"
+
+
+def test_rows_of_other_recipes_tell_of_the_spread():
+    rows = rows_of({"a": [50.0, 50.0], "b": [49.0, 49.0]})
+    noisy = [{**row, "key": "9", "settings": {"training.epochs": 9}} for row in rows_of({"a": [30.0, 34.0]})]
+    claim = Claim(says="a is better", better="a", than="b")
+    assert find([claim], rows)[0].verdict == "holds"
+    (found,) = find([claim], rows, noisy)
+    assert found.difference == 1.0 and found.noise == pytest.approx(2 * math.sqrt((0 + 0 + 8.0) / 3))
 
 
 def test_a_claim_of_likeness():

@@ -133,3 +133,23 @@ def test_in_a_browser(page):
     _, complaints = browse(page, "--dump-dom")
     assert complaints == []
     assert width_on_a_phone(page) == [390, 390]
+
+
+def test_claims_are_judged_in_the_report(tmp_path):
+    """Two seeds each of two methods 10 points apart, spread 2: chance makes 2 x 2 x sqrt(1/2 + 1/2) = 4."""
+    step = 2.0**0.5
+    rows = [
+        row(name, seed, p1 + step * (2 * seed - 1)) for name, p1 in (("prime", 60.0), ("wide", 50.0)) for seed in (0, 1)
+    ]
+    (tmp_path / "field.json").write_text(json.dumps(rows), encoding="utf-8")
+    claims = [{"says": "narrow is better", "better": "prime", "than": "wide", "measure": "P@1"}]
+    recipe = {"title": "Margins", "methods": ["prime", "wide"], "lines": {"wide": "prime"}, "chart": {}}
+    keys = {"things": [one["key"] for one in rows]}
+    write_details(tmp_path, "recipe-margins", {**recipe, "claims": claims, "keys": keys})
+    write_comparison_report(tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    wanted = "narrow is better: prime against wide</th><td>P@1</td><td>+10.0</td><td>4.0</td><td>holds</td>"
+    assert wanted in text
+    write_details(tmp_path, "recipe-margins", {**recipe, "claims": claims, "keys": {"things": []}})
+    write_comparison_report(tmp_path)
+    assert "narrow is better" not in (tmp_path / "report.html").read_text(encoding="utf-8")

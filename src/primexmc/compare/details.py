@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replace_file
+from .entries import Entry
 
 DETAILS = "details"
 
@@ -27,3 +28,8 @@ def read_details(directory: Path, key: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def details_of(directory: Path, entry: Entry) -> list[dict[str, Any]]:
+    """One for each of its rows."""
+    return [read_details(directory, str(row.get("key"))) for row in entry.rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,10 +12,12 @@ from typing import Any
 from ..data.frequency import BUCKETS
 from ..evaluation.line_chart import COLOURS, line_chart
 from ..evaluation.page import bars, cell, figure, page, section, table
-from .details import DETAILS, read_details
+from .charts import STEP, curve, recipe_charts
+from .claims import Claim, find, with_course
+from .details import DETAILS, details_of, read_details
 from .entries import Entry, entries_of
 from .experiment import Experiment
-from .field import Field
+from .field import Field, Row
 
 REPORT = "report.html"
 RESULTS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@100")
@@ -24,14 +27,6 @@ COSTS = {
     "peak_gib": "peak, GiB",
     "model_mb": "model, MB",
     "predict_ms": "a query, ms",
-}
-STEP = {
-    "queries_a_step": "queries",
-    "labels_a_step": "labels",
-    "texts_a_step": "texts encoded",
-    "products_a_step": "products, million",
-    "search_texts_a_step": "texts for searches",
-    "search_products_a_step": "products for searches, million",
 }
 COSTS_MEAN = """<p class="quiet">Training includes choosing on validation and training again where the preset says so.
 Peak: of the GPU's memory, on a CPU of the process. A query: one text alone, median.</p>"""
@@ -61,6 +56,7 @@ def drawn(experiment: Experiment) -> dict[str, Any]:
         "lines": dict(experiment.lines),
         "variants": [method for method in experiment.lines if method not in experiment.chart.get("lines", {})],
         "chart": dict(experiment.chart),
+        "claims": [dataclasses.asdict(claim) for claim in experiment.claims],
     }
 
 
@@ -83,9 +79,8 @@ def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mappi
         variants = recipe.get("variants", recipe["lines"])
         if any(entry.method in variants for entry in inside):
             seen |= set(variants)
-            content = _recipe_chart(directory, inside, recipe) + _tables(
-                directory, inside, f"{ident}-{number}", in_recipe=True
-            )
+            content = _claims(directory, inside, entries, recipe) + _charts(directory, inside, recipe)
+            content += _tables(directory, inside, f"{ident}-{number}", in_recipe=True)
             parts.append(section(f"{ident}-{number}", recipe["title"], content, level=3))
     rest = [entry for entry in entries if entry.method not in seen]
     rest.sort(key=lambda entry: -(entry.mean("P@1") or 0.0))
@@ -135,15 +130,34 @@ def _learning(directory: Path, entries: Sequence[Entry]) -> str:
     """Of one seed each."""
     charts = []
     for x, x_name in (("seconds", "seconds of training"), ("epoch", "epoch")):
-        lines = {entry.name: _curve(directory, entry, x, "P@1") for entry in entries}
+        lines = {entry.name: curve(details_of(directory, entry), x, "P@1") for entry in entries}
         shown = dict([(name, points) for name, points in lines.items() if points][:COLOURS])
         charts.append(figure(f"P@1 on validation, by {x_name}", line_chart("P@1 on validation", shown, x_name=x_name)))
     return f'<div class="pair">{"".join(charts)}</div>' if any(charts) else ""
 
 
-def _curve(directory: Path, entry: Entry, x: str, y: str) -> list[tuple[float, float]]:
-    curve = read_details(directory, str(entry.rows[0].get("key"))).get("curve", [])
-    return [(float(point[x]), float(point[y])) for point in curve if x in point and y in point]
+def _charts(directory: Path, entries: Sequence[Entry], recipe: Mapping[str, Any]) -> str:
+    figures = [figure(*chart) for chart in recipe_charts(entries, recipe, lambda entry: details_of(directory, entry))]
+    return f'<div class="pair">{"".join(figures)}</div>' if any(figures) else ""
+
+
+def _rows_with_course(directory: Path, entries: Sequence[Entry]) -> list[Row]:
+    pairs = [pair for entry in entries for pair in zip(entry.rows, details_of(directory, entry), strict=True)]
+    return [with_course(row, details) for row, details in pairs]
+
+
+def _claims(directory: Path, entries: Sequence[Entry], all_: Sequence[Entry], recipe: Mapping[str, Any]) -> str:
+    """What the recipe says is to come out, where two seeds can say whether it did."""
+    rows, beside = (_rows_with_course(directory, some) for some in (entries, all_))
+    found = find([Claim(**values) for values in recipe.get("claims", ())], rows, beside)
+    lines = {
+        f"{finding.claim.says}: {finding.claim.better} against {finding.claim.than}": [
+            f"<td>{escape(cell)}</td>"
+            for cell in (finding.claim.measure, f"{finding.difference:+.1f}", f"{finding.noise:.1f}", finding.verdict)
+        ]
+        for finding in found
+    }
+    return table("Claims", ["Claim", "measure", "difference", "by chance", "verdict"], lines) if lines else ""
 
 
 def _buckets(entries: Sequence[Entry]) -> str:
@@ -180,7 +194,7 @@ def _amount(name: str, value: float | None) -> str:
 def _samples(directory: Path, entries: Sequence[Entry]) -> str:
     """As in the paper's first table: a query, what it should get, and what each method says."""
     answers: dict[str, dict[str, Any]] = {}
-    found = {entry.name: read_details(directory, str(entry.rows[0].get("key"))).get("samples", []) for entry in entries}
+    found = {entry.name: details_of(directory, entry)[0].get("samples", []) for entry in entries}
     for name, samples in [pair for pair in found.items() if pair[1]][:MOST_SIDE_BY_SIDE]:
         for sample in samples:
             answers.setdefault(sample["text"], {})[name] = sample
@@ -207,39 +221,3 @@ def _named(label: str, is_right: bool) -> str:
         return f"<li><span></span><span>{escape(label)}</span></li>"
     said = "<span class='said'> (right)</span>"
     return f"<li class='right'><span aria-hidden='true'>✓</span><span>{escape(label)}{said}</span></li>"
-
-
-def _recipe_chart(directory: Path, entries: Sequence[Entry], recipe: Mapping[str, Any]) -> str:
-    """`x` is "epoch", "seconds", a setting, or a column of the rows; a line for each of `lines`, or for each of `y`."""
-    chart = recipe.get("chart", {})
-    if not chart:
-        return ""
-    x, measures = str(chart["x"]), list(chart.get("y", ["P@1"]))
-    figures = []
-    for measure in measures:
-        if x in ("epoch", "seconds"):
-            lines = {entry.name: _curve(directory, entry, x, measure) for entry in entries}
-            caption = f"{measure} on validation"
-        else:
-            lines, caption = _points(entries, recipe.get("lines", {}), x, measure), f"{measure} on the test part"
-        shown = dict([(name, points) for name, points in lines.items() if points][:COLOURS])
-        svg = line_chart(caption, shown, x_name=_plain(x), log_x=bool(chart.get("log", False)))
-        figures.append(figure(caption, svg))
-    return f'<div class="pair">{"".join(figures)}</div>' if any(figures) else ""
-
-
-def _points(
-    entries: Sequence[Entry], line_of: Mapping[str, str], x: str, measure: str
-) -> dict[str, list[tuple[float, float]]]:
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for entry in entries:
-        row = entry.rows[0]
-        where, value = row.get(x, row.get("settings", {}).get(x)), entry.mean(measure)
-        if isinstance(where, (int, float)) and value is not None:
-            lines.setdefault(line_of.get(entry.method, entry.method), []).append((float(where), value))
-    return lines
-
-
-def _plain(x: str) -> str:
-    """A setting or column in words."""
-    return f"{STEP[x]} a step" if x in STEP else x.rpartition(".")[2].replace("_", " ")
