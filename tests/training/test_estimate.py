@@ -71,6 +71,7 @@ def test_what_is_kept_is_what_the_state_holds():
     memory = memory_bytes(plan(), settings, size, bf16=False, flash=False)
     assert memory["kept"] == pytest.approx(held, rel=0.1)  # biases and norms are left out
     kept = [memory[name] for name in ("encoder", "prototype_network", "free_vectors", "centroids", "query_bank")]
+    assert memory["the_classifier"] == 0
     on_top = max(memory["a_step"], memory["a_refresh"], memory["all_prototypes"])
     assert memory["total"] == sum(kept) + 1.5 * on_top
 
@@ -175,3 +176,14 @@ def test_a_step_is_timed_with_the_real_loop():
     settings = SETTINGS.with_values({"training.device": "cpu", "encoder.name": "static"}, "test")
     made = plan_training(data, settings, 5, 2)
     assert 0 < seconds_per_step(data, made, settings) < 60
+
+
+@pytest.mark.parametrize(("labels", "copies", "products"), [("sampled", 3, 2048 * 10_240), ("all", 6, 2**24)])
+def test_a_classifier_is_counted(labels, copies, products):
+    """As large as LF-AmazonTitles-1.3M on a CPU: copies of W, the queries' embeddings, the products of a step."""
+    settings = SETTINGS.with_values({"classifier.enabled": True, "classifier.labels": labels}, "test")
+    large = plan(num_queries=2_200_000, num_labels=1_300_000)
+    memory = memory_bytes(large, settings, EncoderSize(10_000, 64), bf16=False, flash=False)
+    expected = copies * 1_300_000 * 64 * 4 + 2_200_000 * 64 * 2 + 16 * products
+    assert memory["the_classifier"] == expected
+    assert memory["total"] >= memory["kept"] + expected

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Settings
+from ..config import ClassifierSettings, Settings
 from ..data.corpus import Corpus
 from ..data.propensity import inverse_propensity
 from ..data.texts import Texts
+from ..losses.log_sum_exp import CELLS_AT_ONCE as PRODUCTS_AT_ONCE
 from ..model.network import num_free_vectors
 from ..model.size import EncoderSize
 from ..sampling.clusters import CELLS_AT_ONCE
@@ -111,6 +112,7 @@ def memory_bytes(plan: Plan, settings: Settings, size: EncoderSize, *, bf16: boo
         "a_step": step,
         "a_refresh": _refresh(plan, settings, D, flash),
         "all_prototypes": 8 * D * plan.num_labels,
+        "the_classifier": _classifier(plan, settings.classifier, D, flash) if settings.classifier.enabled else 0.0,
     }
     kept, held = sum(parts.values()), 0 if flash else FREED_AND_HELD
     return {**parts, "kept": kept, **comes_on_top, "total": kept + (1 + held) * max(comes_on_top.values())}
@@ -122,6 +124,17 @@ def _refresh(plan: Plan, settings: Settings, D: int, on_gpu: bool) -> float:
         return 0.0
     temporaries = 8 * min(CELLS_AT_ONCE[on_gpu], plan.num_queries * D)
     return temporaries + 12 * D * plan.num_queries / settings.sampling.smallest_cluster + 64 * plan.num_queries
+
+
+def _classifier(plan: Plan, chosen: ClassifierSettings, D: int, on_gpu: bool) -> float:
+    """W with Adam's moments, for all labels also their unit vectors and both gradients; the queries in half precision;
+    and products, four numbers each."""
+    queries = min(chosen.batch_size, plan.num_queries)
+    if chosen.labels == "sampled":
+        copies, cells = 3, queries * min(plan.num_labels, queries * chosen.positives_per_query)
+    else:
+        copies, cells = 6, min(queries * plan.num_labels, PRODUCTS_AT_ONCE["cuda" if on_gpu else "cpu"])
+    return 4 * copies * D * plan.num_labels + 2 * D * plan.num_queries + 16 * cells
 
 
 def host_bytes(plan: Plan, kept: float, *, on_gpu: bool) -> float:
@@ -179,6 +192,7 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
 
 PARTS = (
     "encoder", "prototype_network", "free_vectors", "centroids", "query_bank", "a_step", "a_refresh", "all_prototypes",
+    "the_classifier",
 )  # fmt: skip
 
 
