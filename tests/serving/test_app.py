@@ -349,3 +349,8 @@ def test_pipelined_and_kept_connections(shop):
         response = connection.getresponse()
         assert response.status == 200 and response.read()
     connection.close()
+
+
+def test_a_text_that_is_too_long_is_told_so(shop):
+    status, answer, _ = shop.post("/predict", texts=["fine", "x" * 100_001])
+    assert status == 400 and answer["error"] == "texts[1]: at most 100,000 characters."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import threading
+import weakref
 
 import pytest
 from serving.served import serving, wait_for
@@ -12,6 +14,7 @@ from primexmc.errors import UserError
 from primexmc.model.model import PrimeModel
 from primexmc.serving import current as current_module
 from primexmc.serving.current import Current
+from primexmc.serving.quiet import settle
 
 
 def renamed(path):
@@ -91,3 +94,28 @@ def test_a_directory_without_a_model_changes_nothing(own_model, monkeypatch, cap
 def test_a_server_does_not_begin_without_a_model(tmp_path):
     with pytest.raises(UserError, match="no such model"):
         Current(tmp_path / "nowhere")
+
+
+def test_what_stays_is_passed_over_by_the_collector_and_an_old_model_goes(own_model, monkeypatch):
+    """Where the server is alone in its process; some time after the swap, when no request has the old model."""
+    monkeypatch.setattr(current_module, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(current_module, "SETTLE_AFTER_S", 0.1)
+    current = Current(own_model, "cpu", alone=True)
+    try:
+        settle()
+        assert gc.get_freeze_count() > 10_000
+        old = weakref.ref(current.generation.model)
+        with serving(current) as served:
+            served.predict("red kettle")
+            current.load()
+            assert served.predict("red kettle")
+            wait_for(lambda: old() is None and gc.get_freeze_count() > 10_000)
+    finally:
+        gc.unfreeze()
+
+
+def test_beside_other_things_in_a_process_nothing_is_frozen(own_model):
+    current = Current(own_model, "cpu")
+    current.load()
+    with serving(current):
+        assert gc.get_freeze_count() == 0

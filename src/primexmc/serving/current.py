@@ -6,7 +6,9 @@ A generation that has begun to answer a request finishes it; who asks next meets
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,17 +16,20 @@ from ..errors import UserError
 from ..model.description import DESCRIPTION
 from ..model.model import PrimeModel
 from .generation import Generation
+from .quiet import settle
 
 LOOK_EVERY_S = 2.0
+SETTLE_AFTER_S = 60.0  # then no request has the old model any more
 Signature = tuple[int, int, int] | None
 Report = Callable[[str], None]
 
 
 class Current:
-    """Loads at once, or says why it cannot. `load` and `change` take their time and belong into a thread."""
+    """Loads at once, or says why it cannot. `load` and `change` take their time and belong into a thread. `alone`: the
+    server is the whole process, and may tell the garbage collector what stays."""
 
-    def __init__(self, path: Path, device: str = "auto") -> None:
-        self._path, self._device = path, device
+    def __init__(self, path: Path, device: str = "auto", *, alone: bool = False) -> None:
+        self._path, self._device, self._alone, self._settle_at = path, device, alone, math.inf
         self._seen = _signature(path)
         self.generation = Generation(PrimeModel.load(path, device), path)
         self.report: Report = lambda outcome: None
@@ -59,9 +64,13 @@ class Current:
             if now is not None and now != self._seen and now == before:
                 reload()
             before = now
+            if time.monotonic() >= self._settle_at:
+                self._settle_at = math.inf
+                settle()
 
     def _swap(self, model: PrimeModel, *, changed: bool) -> None:
         self.generation = Generation(model, self._path, self.generation.number + 1, changed)
+        self._settle_at = time.monotonic() + SETTLE_AFTER_S if self._alone else math.inf
         print(f"primexmc: generation {self.generation.number} of the model answers from now on", file=sys.stderr)
 
 

@@ -56,6 +56,8 @@ def sentence_on(errors: Sequence[Mapping[str, Any]]) -> str:
         return "expected a JSON object as the body; /docs shows one for each path."
     if first["type"] == "extra_forbidden":
         return "there is a field that is not known; /docs lists the fields."
+    if first["type"] == "too_long" and isinstance(first["input"], str):
+        return f"{_place(first['loc'])}at most {first['ctx']['max_length']:,} characters."
     message = str(first["msg"]).removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     return f"{_place(first['loc'])}{message}."

@@ -17,6 +17,7 @@ from .app import make_app
 from .current import Current
 from .keys import Keys
 from .limits import DEFAULT_LIMITS, Limits
+from .quiet import settle, switch_often
 from .service import Service
 
 BACKLOG = 2048
@@ -34,11 +35,13 @@ def serve(
     say: Callable[[str], None] = print,
 ) -> None:
     """Loads the model, listens, and answers until SIGTERM or Ctrl-C; requests that run get their answers."""
-    current = Current(path, device)
+    current = Current(path, device, alone=True)
     with listen(host, port) as listening:
         address = f"[{host}]" if ":" in host else host
         line = f"serving {path} at http://{address}:{listening.getsockname()[1]}"
         server = Server(*make_app(current, Keys(key, host), limits), ready=lambda: say(line))
+        settle()
+        switch_often()
         with _signals(server):
             server.run(sockets=[listening])
 
@@ -69,6 +72,8 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
+                http="h11",  # it bounds a request's head, and passes on methods that nobody knows
+                loop="asyncio",
                 lifespan="on",
                 timeout_graceful_shutdown=DRAIN_S,
             )
