@@ -33,6 +33,7 @@ from .encoder import TextEncoder
 from .memory import Memory
 from .network import PrimeNetwork
 from .selection import Selection
+from .side_by_side import side_by_side
 from .vectors import usual_share, vectors_of
 from .voices import Voices
 
@@ -131,6 +132,19 @@ class PrimeModel:
     def rank(self, texts: Sequence[str], top: int, filtered: csr_matrix | None = None) -> tuple[IdArray, FloatArray]:
         """Ids and scores of each text's best labels, best first, without pairs that are filtered; -1 = no more."""
         weights, h_QD = self.weights, self.encode(texts)
+        if self.device.type != "cpu" or self.index.backend != "exact":
+            return self._rank(texts, h_QD, top, filtered, weights)
+        pairs = None if filtered is None else csr_matrix(filtered)
+
+        def answer(rows: slice) -> tuple[IdArray, FloatArray]:
+            return self._rank(texts[rows], h_QD[rows], top, None if pairs is None else pairs[rows], weights)
+
+        ids, scores = zip(*side_by_side(answer, len(h_QD)), strict=True)
+        return np.concatenate(ids), np.concatenate(scores)
+
+    def _rank(
+        self, texts: Sequence[str], h_QD: FloatArray, top: int, filtered: csr_matrix | None, weights: Weights
+    ) -> tuple[IdArray, FloatArray]:
         if not (weights.memory or weights.lexical):
             return self.search(h_QD, top, filtered, classifier=weights.classifier)
         ids_QC, cosine_QC = self.search(
