@@ -156,12 +156,11 @@ def _course(runs: Runs, entries: Sequence[Entry]) -> str:
 
 
 def _charts(runs: Runs, recipe: str, data: str, entries: Sequence[Entry], drawings: dict[str, str]) -> str:
-    shown = []
+    shown = {}
     for caption, svg in recipe_charts(entries, drawn(load_experiment(recipe)), runs.details):
         name = re.sub(r"[^a-z0-9]+", "-", f"{recipe} {data} {caption.split()[0]}".lower()) + ".svg"
-        drawings[name] = _standalone(svg)
-        shown.append(f"![{caption}, {data}]({CHARTS}/{name})")
-    return "\n".join([*shown, ""]) if shown else ""
+        drawings[name], shown[caption] = _standalone(svg), f"![{caption}, {data}]({CHARTS}/{name})"
+    return "\n".join([*_head(list(shown)), line(list(shown.values())), ""]) if shown else ""
 
 
 def _costs(runs: Runs) -> str:

@@ -71,17 +71,18 @@ def _lede(entries: Sequence[Entry], names: Sequence[str]) -> str:
 
 
 def _data_set(directory: Path, entries: Sequence[Entry], recipes: Sequence[Mapping[str, Any]], ident: str) -> str:
-    """The methods, the best first; then the recipes one by one, in their own order."""
+    """The methods, the best first; then the recipes in their own order; one without variants tells its claims alone."""
     parts, seen = [], set[str]()
     for number, recipe in enumerate(recipes):
         order = list(recipe.get("methods", ()))
         inside = sorted((entry for entry in entries if _is_of(entry, recipe)), key=lambda e: order.index(e.method))
         variants = recipe.get("variants", recipe["lines"])
+        content = _claims(directory, inside, entries, recipe)
         if any(entry.method in variants for entry in inside):
             seen |= set(variants)
-            content = _claims(directory, inside, entries, recipe) + _charts(directory, inside, recipe)
+            content += _charts(directory, inside, recipe)
             content += _tables(directory, inside, f"{ident}-{number}", in_recipe=True)
-            parts.append(section(f"{ident}-{number}", recipe["title"], content, level=3))
+        parts.append(section(f"{ident}-{number}", recipe["title"], content, level=3))
     rest = [entry for entry in entries if entry.method not in seen]
     rest.sort(key=lambda entry: -(entry.mean("P@1") or 0.0))
     return "\n".join([_tables(directory, rest, ident), *parts])
