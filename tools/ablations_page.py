@@ -5,7 +5,7 @@
     python tools/ablations_page.py --check      says with its exit code whether they are as the file has them
 
 What stands between `<!-- claims -->` and `<!-- end -->` is written by this script. The rule that judges a claim stands
-in src/primexmc/compare/claims.py, the claims in the recipes.
+in src/primexmc/compare/verdicts.py, the claims in the recipes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 from results_page import cell, line
 
 from primexmc.compare.charts import STEP, curve, recipe_charts
-from primexmc.compare.claims import Finding, find, with_course
 from primexmc.compare.details import DETAILS, read_details
 from primexmc.compare.entries import Entry, entries_of
 from primexmc.compare.experiment import load_experiment
 from primexmc.compare.report import drawn
+from primexmc.compare.verdicts import Finding, find, with_course
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS, PAGE, CHARTS = ROOT / "benchmarks" / "results" / "ablations.json", ROOT / "docs" / "results.md", "charts"

@@ -39,6 +39,10 @@ def test_a_table_and_a_file(data, tmp_path, capsys):
         (["--methods", ","], "at least one method"),
         (["--methods", "prime", "--modes", "memori"], 'Did you mean "memory"'),
         ([], "--methods"),
+        (["--recipe", "margins,pool", "--methods", "prime"], "choose from one recipe"),
+        (["--recipe", "margins,pol"], 'Did you mean "pool"'),
+        (["--methods", "prime", "--jobs", "0"], "one job"),
+        (["more-data", "--methods", "prime", "--costs"], "take one DATA, not 2"),
     ],
 )
 def test_one_sentence_for_what_is_wrong(data, words, sentence, capsys):

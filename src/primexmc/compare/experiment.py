@@ -13,7 +13,7 @@
 
 A variant may name another `method`; `line` says to which line of the chart it belongs;
 `[chart] lines` says it of methods as they are. `[settings]` hold for all.
-`[[claims]]` say what is to come out (claims.py).
+`[[claims]]` say what is to come out (verdicts.py).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import Any
 
 from ..config import Settings, flatten, read_toml
 from ..errors import UserError, did_you_mean
-from .claims import Claim
 from .recipe import Recipe
 from .registry import find_method
 from .task import Method
+from .verdicts import Claim
 
 KNOWN = ("title", "base", "methods", "settings", "variants", "grids", "chart", "claims")
 CHART = ("x", "y", "lines", "log")

@@ -13,11 +13,11 @@ from ..data.frequency import BUCKETS
 from ..evaluation.line_chart import COLOURS, line_chart
 from ..evaluation.page import bars, cell, figure, page, section, table
 from .charts import STEP, curve, recipe_charts
-from .claims import Claim, find, with_course
 from .details import DETAILS, details_of, read_details
 from .entries import Entry, entries_of
 from .experiment import Experiment
 from .field import Field, Row
+from .verdicts import Claim, find, with_course
 
 REPORT = "report.html"
 RESULTS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@100")

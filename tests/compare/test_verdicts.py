@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from primexmc.compare.claims import Claim, find, spread_of_a_run, with_course
+from primexmc.compare.verdicts import Claim, find, spread_of_a_run, with_course
 from primexmc.errors import UserError
 
 
