@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import platform
@@ -86,6 +87,8 @@ def write_model(path: Path, num_labels: int) -> list[str]:
 
 async def measure(path: Path, texts: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     short = max(1.0, options.seconds / 3)
+    gc.collect()
+    gc.freeze()  # else this client's own pauses would be measured, too
     with server(path, "--batch", "1", "--queue", str(CLIENTS)) as port:
         unbatched = await without_a_pause(port, texts, short)
     with server(path) as port:
