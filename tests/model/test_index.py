@@ -14,7 +14,7 @@ from model.tiny import DIM
 from retrieval.contract.backends import needs
 from scipy.sparse import csr_matrix
 
-from primexmc.cli import main
+from primexmc.cli import about_model, main
 from primexmc.config import SearchSettings
 from primexmc.data.corpus import Labels
 from primexmc.data.texts import Texts
@@ -22,6 +22,7 @@ from primexmc.model.centroids import Centroids
 from primexmc.model.index import typical_queries, write_index
 from primexmc.model.memory import Memory
 from primexmc.model.model import PrimeModel
+from primexmc.retrieval import kept
 from primexmc.retrieval.description import SearchWarning
 from primexmc.retrieval.exact import ExactIndex
 
@@ -142,3 +143,11 @@ def test_an_exact_index_can_be_kept_too(place):
     assert description["backend"] == "exact"
     assert PrimeModel.load(place).index.precision == "fp32"
     assert json.loads((place / "index" / "index.json").read_text())["num_labels"] == L
+
+
+def test_info_advises_an_index_where_it_is_quicker(place):
+    assert about_model.EXACT_BELOW == kept.EXACT_BELOW
+    facts = about_model.model_facts(place)
+    assert "none: the search is exact\n" in about_model.model_text(facts)
+    many = about_model.model_text(facts | {"labels": kept.EXACT_BELOW})
+    assert "none: the search is exact; `primexmc index` builds one" in many

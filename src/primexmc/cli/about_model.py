@@ -13,6 +13,7 @@ from ..retrieval.description import DIRECTORY, UnusableIndex, read_index_descrip
 
 LIBRARIES = {True: 0.25e9, False: 0.4e9}  # main memory of Python with torch, for the static encoder or another
 CODED_FROM = 2**23  # numbers in the prototypes: with so many, a search keeps them in 8 bits, too
+EXACT_BELOW = 200_000  # retrieval.kept's, named here without importing torch
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "R@100")
 
 
@@ -54,7 +55,7 @@ def model_text(facts: dict[str, Any]) -> str:
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
         f"  answers in mode {facts['mode']}; classifier (W): {_classifier(facts['classifier'])}",
         f"  probabilities: {_calibration(facts['calibration'])}",
-        f"  index {_index(facts['index'])}",
+        f"  index {_index(facts['index'], labels)}",
         "  settings unlike the defaults:",
     ]
     return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
@@ -86,7 +87,8 @@ def _index_facts(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _index(facts: dict[str, Any] | None) -> str:
+def _index(facts: dict[str, Any] | None, labels: int) -> str:
     if facts is None or facts["backend"] == "exact":
-        return "none: the search is exact"
+        advice = "; `primexmc index` builds one, quicker on a CPU for so many labels" if labels >= EXACT_BELOW else ""
+        return f"none: the search is exact{advice}"
     return f"{facts['backend']}, finds {100 * facts['recall']:.1f} % of the best {facts['at']} labels"
