@@ -79,6 +79,11 @@ class PrototypeSettings:
     centroid_mode: Literal["epoch", "ema", "start"] = setting(
         "epoch", "exact mean at each refresh, moving average after each step, or as the untrained encoder sees them"
     )
+    mixed: bool = setting(
+        True,
+        "finished prototypes are weighted means of the network's, the label's text and its centroid; the weights are "
+        "chosen on validation, none included",
+    )
     exact_centroids: bool = setting(True, "exact means for the finished model; false keeps those of training")
     ema_decay: float = setting(0.95, "alpha of the moving average", low=0, high=1)
     drop_centroid: float = setting(
@@ -196,6 +201,9 @@ class FusionSettings:
     lexical_negatives: int = setting(40, "wrong labels that a query teaches it to avoid", low=1)
     lexical_strength: float = setting(1.0, "how much a mistake costs the classifier, next to large weights", low=1e-6)
     lexical_iterations: int = setting(20, "steps of its fit", low=1)
+    judge: bool = setting(
+        True, "in mode all a small network, fitted on validation, corrects the sum of the voices where that helps"
+    )
     candidates: int = setting(200, "labels nearest by prototype that are judged", low=1)
 
 

@@ -54,7 +54,7 @@ def _ranked(
 ) -> Iterator[tuple[str, Ranked]]:
     """The best labels of each mode, as `rank` gives them; all voices are heard but once of the same candidates."""
     own = weights.values()
-    everything = Weights(max(one.memory for one in own), max(one.lexical for one in own))
+    everything = Weights(float(any(one.asks_memory for one in own)), float(any(one.asks_words for one in own)))
     h_QD, top = model.encode(queries.texts), max(TOP, model.settings.fusion.candidates)
     heard: Heard | None = None
     for share in sorted({one.classifier for one in own}):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .judge import Judge
+
 # What predicts: the prototypes ("theta") alone or with a voice; the classifier ("W") alone, with the prototypes or with
 # the memory; "all" that the model has. Those that need less come first.
 MODES = ("theta", "memory", "lexical", "W", "theta+W", "W+memory", "all")
@@ -14,7 +16,8 @@ OF_CLASSIFIER = ("W", "theta+W", "W+memory")  # only of a model that has one
 
 @dataclass(frozen=True)
 class Weights:
-    """A candidate's score is its cosine + memory x the share of its neighbours' votes + lexical x its words' score.
+    """A candidate's score is its cosine + memory x the share of its neighbours' votes + lexical x its words' score, and
+    what a judge adds, where there is one.
 
     Its cosine is (1 - classifier) x that with the prototype + classifier x that with the classifier's vector.
     """
@@ -23,6 +26,22 @@ class Weights:
     lexical: float = 0.0
     temperature: float = 0.05  # of the memory's shares
     classifier: float = 0.0  # between 0, the prototypes alone, and 1, the classifier alone
+    judge: Judge | None = None
+
+    @property
+    def asks_memory(self) -> bool:
+        return self.memory != 0 or self.judge is not None
+
+    @property
+    def asks_words(self) -> bool:
+        return self.lexical != 0 or self.judge is not None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Weights:
+        """The inverse of `dataclasses.asdict`, also from JSON."""
+        judge = values.get("judge")
+        numbers = {name: float(value) for name, value in values.items() if name != "judge"}
+        return cls(**numbers, judge=None if judge is None else Judge.from_dict(judge))
 
 
 # Where no validation has chosen, for modes that are asked for by name.
@@ -58,10 +77,7 @@ class Blend:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Blend:
         """The inverse; a KeyError, TypeError or ValueError where the values are no blend."""
-        weights = {
-            mode: Weights(**{name: float(value) for name, value in of_mode.items()})
-            for mode, of_mode in values["weights"].items()
-        }
+        weights = {mode: Weights.from_dict(of_mode) for mode, of_mode in values["weights"].items()}
         if values["best"] not in MODES or not set(weights) <= set(MODES):
             raise ValueError(f"unknown modes among {sorted({values['best'], *weights})}")
         return cls(weights, values["best"])

@@ -41,8 +41,13 @@ def by_columns(left_QW: csr_matrix, right_LW: csr_matrix, ids_QC: Ids) -> Floats
 
 def by_rows(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
     """The entries of left @ right at each row's candidates, 0 where the id is -1."""
+    return by_rows_and_first(left_QW, right_WL, ids_QC)[0]
+
+
+def by_rows_and_first(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> tuple[Floats, Floats]:
+    """The same, and beside each sum its first term, in the order of the entries of `left`."""
     L = right_WL.shape[1]
-    found_QC = np.zeros(ids_QC.shape, dtype=np.float32)
+    found_QC, first_QC = np.zeros(ids_QC.shape, dtype=np.float32), np.zeros(ids_QC.shape, dtype=np.float32)
     size = max(1, min(len(ids_QC), CELLS_AT_ONCE // max(1, L)))
     place_R = np.zeros(size * L + 1, dtype=np.int32)  # of each pair of query and label among the sums; 0: none
     for start in range(0, len(ids_QC), size):
@@ -56,9 +61,12 @@ def by_rows(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
         hits = np.flatnonzero(at_T)  # most entries are of labels that nobody asked for
         weights = rows.data[hits] * left_BW.data[np.searchsorted(rows.indptr, hits, side="right") - 1]
         sums = np.bincount(at_T[hits], weights, minlength=ids_BC.size + 1)
+        firsts = np.zeros(ids_BC.size + 1, dtype=np.float32)
+        firsts[at_T[hits][::-1]] = weights[::-1]  # of those with one place the last that is written stays
         found_QC[start : start + size] = sums[place_R[cells_BC]]
+        first_QC[start : start + size] = firsts[place_R[cells_BC]]
         place_R[cells_BC.ravel()] = 0
-    return found_QC
+    return found_QC, first_QC
 
 
 def _some(matrix_QX: csr_matrix, start: int, size: int) -> csr_matrix:

@@ -5,13 +5,15 @@ Shapes: Q queries, N training queries, K neighbours, L labels, C candidates a qu
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from ..retrieval.exact import ExactIndex
-from .candidates import by_rows
+from .candidates import by_rows, by_rows_and_first
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -38,8 +40,26 @@ class Votes:
 
     def scores(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> Floats:
         """For each candidate the sum of the shares of its neighbours, between 0 and 1."""
+        return by_rows(self._shares_QN(neighbours, temperature), self.labels_NL, ids_QC)
+
+    def with_nearest(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> tuple[Floats, Floats]:
+        """The same, and the cosine of the nearest training query that has the label; 0 where none has it."""
+        shares_QN = self._shares_QN(neighbours, temperature)
+        sum_QC, first_QC = by_rows_and_first(shares_QN, self.labels_NL, ids_QC)
+        cosine_Q1, share_Q1 = neighbours[1][:, :1], shares_QN.data.reshape(neighbours[0].shape)[:, :1]
+        ratio_QC = np.where(first_QC > 0, first_QC, 1) / np.maximum(share_Q1, 1e-12)
+        return sum_QC, np.where(first_QC > 0, cosine_Q1 + temperature * np.log(ratio_QC), 0).astype(np.float32)
+
+    def queries_of(self, ids_QC: Ids) -> Floats:
+        """How many training queries each candidate has."""
+        return self._queries_L[np.maximum(ids_QC, 0)]
+
+    @cached_property
+    def _queries_L(self) -> Floats:
+        return np.bincount(self.labels_NL.indices, minlength=self.labels_NL.shape[1]).astype(np.float32)
+
+    def _shares_QN(self, neighbours: tuple[Ids, Floats], temperature: float) -> csr_matrix:
         near_QK, share_QK = neighbours[0], self.shares(neighbours, temperature)
         starts = np.arange(len(near_QK) + 1) * near_QK.shape[1]
         shape = (len(near_QK), self.labels_NL.shape[0])
-        shares_QN = csr_matrix((share_QK.ravel(), np.maximum(near_QK, 0).ravel(), starts), shape=shape)
-        return by_rows(shares_QN, self.labels_NL, ids_QC)
+        return csr_matrix((share_QK.ravel(), np.maximum(near_QK, 0).ravel(), starts), shape=shape)

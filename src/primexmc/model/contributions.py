@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .mixture import Mixture
 from .network import PrimeNetwork
 from .new_prototypes import TEXT_WORTH
 from .prototypes import LabelPrototypeNetwork
@@ -36,12 +37,14 @@ class Contribution(NamedTuple):
 
 class Tokens(NamedTuple):
     """A label's text, centroid and free vector, which of them it has, and how long its prototype is. A label that was
-    not trained has its number of example queries, too: its prototype is made in another way (new_prototypes.py)."""
+    not trained has its number of example queries, too: its prototype is made in another way (new_prototypes.py); one
+    that was trained may be a mixture."""
 
     x_3D: Tensor
     there: tuple[bool, bool, bool]
     length: float = 1.0
     untrained_on: int | None = None
+    mixture: Mixture = Mixture()
 
 
 def contributions(h_D: Tensor, tokens: Tokens, network: PrimeNetwork) -> list[Contribution]:
@@ -72,12 +75,12 @@ def _shapley(player: int, players: list[int], score_of: dict[tuple[int, ...], fl
 
 @torch.no_grad()
 def _prototypes(tokens: Tokens, subsets: list[tuple[int, ...]], network: PrimeNetwork) -> Tensor:
-    """Normalised z_SD for each subset, as if the label had these tokens alone."""
+    """z_SD for each subset, as if the label had these tokens alone."""
     has_S3 = torch.tensor([[number in subset for number in range(3)] for subset in subsets], device=tokens.x_3D.device)
     x_S3D = tokens.x_3D.expand(len(subsets), -1, -1)
     z_SD = functional.normalize(_combined(x_S3D, has_S3, network.label_prototypes).float(), dim=1)
     if tokens.untrained_on is None:
-        return z_SD
+        return tokens.mixture.of(z_SD, x_S3D[:, 0] * has_S3[:, :1], x_S3D[:, 1] * has_S3[:, 1:2])
     text_SD, centroid_SD = functional.normalize(x_S3D[:, 0], dim=1) * has_S3[:, :1], x_S3D[:, 1] * has_S3[:, 1:2]
     seen_SD = functional.normalize(TEXT_WORTH * text_SD + tokens.untrained_on * centroid_SD, dim=1)
     return seen_SD if network.label_prototypes is None else functional.normalize(z_SD + seen_SD, dim=1)

@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional
 
 from .contributions import Contribution, Tokens, contributions
+from .mixture import Mixture
 from .model import PrimeModel
 from .near_queries import NearQuery, near_queries
 from .new_prototypes import label_vectors
@@ -73,12 +74,14 @@ def _tokens(model: PrimeModel, label: int, weight: float) -> Tokens:
     if has_free_vector:
         v_1D = network.free_vectors_FD[network.free_vector_of_L[label]][None].to(h_1D)
     trained = model.trained_L is None or bool(model.trained_L[label])
+    length = 1.0 if trained else float(model.prototypes_LD[label].float().norm())
     has_centroid = bool(centroids.has_L[label]) and (not trained or (settings.enabled and settings.centroid))
     return Tokens(
         torch.cat([h_1D, c_1D, v_1D]),
         (True, has_centroid, has_free_vector),
-        weight * float(model.prototypes_LD[label].float().norm()),
+        weight * length,
         None if trained else int(centroids.count_L[label]),
+        model.mixture if trained else Mixture(),
     )
 
 

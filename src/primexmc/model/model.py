@@ -31,6 +31,7 @@ from .centroids import Centroids
 from .encode import TextReader, as_float32, pick_device, wants_bf16
 from .encoder import TextEncoder
 from .memory import Memory
+from .mixture import NO_MIXTURE, Mixture
 from .network import PrimeNetwork
 from .selection import Selection
 from .side_by_side import side_by_side
@@ -64,12 +65,13 @@ class PrimeModel:
     label_counts_L: IdArray  # training queries of each label, for propensities
     num_train_queries: int
     network: PrimeNetwork
-    prototypes_LD: Tensor  # of length 1, those of added labels shorter
+    prototypes_LD: Tensor  # of length 1; those of added labels, and weighted means (mixture), are shorter
     centroids: Centroids  # that went into the prototypes
     memory: Memory | None = None  # of the training queries
     trained_L: Tensor | None = None  # which labels were trained and not added later; None: all of them
     lexical: Lexical | None = None
     classifier_LD: Tensor | None = None  # W, of length 1; the prototype where a label was added later
+    mixture: Mixture = NO_MIXTURE  # of text and centroid in the prototypes of trained labels
     blend: Blend | None = None  # how much memory, words and W count beside the prototypes
     calibrations: dict[str, Calibration] = field(default_factory=dict)  # from scores to probabilities, by mode
     facts: dict[str, Any] = field(default_factory=dict)  # how it was made: data, epochs, validation, seconds
@@ -145,7 +147,7 @@ class PrimeModel:
     def _rank(
         self, texts: Sequence[str], h_QD: FloatArray, top: int, filtered: csr_matrix | None, weights: Weights
     ) -> tuple[IdArray, FloatArray]:
-        if not (weights.memory or weights.lexical):
+        if not (weights.asks_memory or weights.asks_words):
             return self.search(h_QD, top, filtered, classifier=weights.classifier)
         ids_QC, cosine_QC = self.search(
             h_QD, max(top, self.settings.fusion.candidates), filtered, classifier=weights.classifier

@@ -24,7 +24,7 @@ def with_prototypes(model: PrimeModel, some: PerLabel, rows_M: IdArray | None = 
     """The same labels with prototypes; `rows_M` says where in the model they are, if they are there already."""
     h_MD = label_vectors(model, some.labels.texts)
     centroids, trained_M, free_vector_of_M = some.centroids, some.trained_L, some.free_vector_of_L
-    z_MD = trained_prototypes(model, h_MD, centroids, free_vector_of_M)
+    z_MD = model.mixture.of(trained_prototypes(model, h_MD, centroids, free_vector_of_M), h_MD, centroids.c_LD)
     if not bool(trained_M.all()):
         neighbours, own_M = Neighbours(model), None if rows_M is None else torch.from_numpy(rows_M)
         free_vector_of_M = torch.where(trained_M, free_vector_of_M, neighbours.free_vectors(h_MD, own_M))

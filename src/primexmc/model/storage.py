@@ -25,6 +25,7 @@ from .hub import download, is_on_hub
 from .index import keep_index
 from .label_list import IdArray, read_labels, write_labels
 from .memory import Memory
+from .mixture import Mixture
 from .model import PrimeModel
 from .network import PrimeNetwork
 from .tensor_file import write_tensors
@@ -57,6 +58,7 @@ def save_model(model: PrimeModel, path: Path) -> None:
             "num_train_queries": model.num_train_queries,
             "settings": model.settings.to_dict(),
             "facts": model.facts,
+            "mixture": list(model.mixture),
             "blend": None if model.blend is None else model.blend.to_dict(),
             "calibrations": {mode: one.to_dict() for mode, one in model.calibrations.items()},
         }
@@ -96,6 +98,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         memory=_read_memory(path / MEMORY, len(labels)),
         lexical=_read_lexical(path / LEXICAL, len(labels)),
         classifier_LD=_read_classifier(path / CLASSIFIER, per_label["prototypes"]),
+        mixture=Mixture(*map(float, description.get("mixture", ()))),
         blend=_read_blend(description, path / DESCRIPTION),
         calibrations=_read_calibrations(description, path / DESCRIPTION),
         trained_L=per_label.get("trained"),

@@ -65,6 +65,8 @@ class Asked:
             found.append(VoiceShare("memory", weights.memory * float(votes_QC[0, 0])))
         if heard.lexical_QC is not None:
             found.append(VoiceShare("lexical", weights.lexical * float(heard.lexical_QC[0, 0])))
+        if weights.judge is not None:
+            found.append(VoiceShare("judge", float(self.scores_Q[0]) - sum(voice.share for voice in found)))
         return found
 
     def votes(self) -> dict[int, float]:

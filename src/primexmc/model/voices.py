@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..fusion.blend import Weights
 from ..fusion.candidates import Floats, Ids
+from ..fusion.judge import features
 from ..fusion.votes import Votes
 
 if TYPE_CHECKING:
     from .model import PrimeModel
 
 Neighbours = tuple[Ids, Floats]
+JUDGED_AT = 0.05  # the temperature of the votes that a judge is shown
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,14 @@ class Voices:
         wanted: Weights,
         known: Neighbours | None = None,
     ) -> Heard:
-        """Asks those whose weight is not 0. The nearest training queries are the same for all candidates: where they
+        """Asks those that count. The nearest training queries are the same for all candidates: where they
         are `known` they are not searched again."""
-        lexical, votes = self.model.lexical, self.votes if wanted.memory else None
+        lexical, votes = self.model.lexical, self.votes if wanted.asks_memory else None
         return Heard(
             ids_QC,
             cosine_QC,
             None if votes is None else known or votes.neighbours(h_QD),
-            None if lexical is None or not wanted.lexical else lexical.scores(texts, ids_QC),
+            None if lexical is None or not wanted.asks_words else lexical.scores(texts, ids_QC),
         )
 
     def shares(self, heard: Heard, temperature: float) -> Floats | None:
@@ -71,7 +75,16 @@ class Voices:
 
     def together(self, heard: Heard, weights: Weights) -> Floats:
         """The candidates' scores; -inf stays -inf."""
-        return added_up(heard, self.shares(heard, weights.temperature) if weights.memory else None, weights)
+        sum_QC = added_up(heard, self.shares(heard, weights.temperature) if weights.memory else None, weights)
+        return sum_QC if weights.judge is None else sum_QC + weights.judge(self.features(heard, sum_QC))
+
+    def features(self, heard: Heard, sum_QC: Floats) -> Floats:
+        """What a judge looks at; `sum_QC` is what the voices' weights alone make."""
+        ids_QC, votes, queries_QC = heard.ids_QC, None, np.zeros_like(sum_QC)
+        if heard.neighbours is not None and self.votes is not None:
+            votes = self.votes.with_nearest(heard.neighbours, ids_QC, JUDGED_AT)
+            queries_QC = self.votes.queries_of(ids_QC)
+        return features(sum_QC, heard.cosine_QC, heard.lexical_QC, votes, queries_QC)
 
 
 def added_up(heard: Heard, share_QC: Floats | None, weights: Weights) -> Floats:

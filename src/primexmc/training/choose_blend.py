@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from ..data.corpus import Split
 from ..evaluation.calibrate import right_answers
-from ..evaluation.hits import FloatArray, positives_only
 from ..fusion.blend import MODES, Blend, Weights
 from ..fusion.candidates import Floats, Ids, best_of
 from ..model.model import PrimeModel
 from ..model.voices import Heard, Voices, added_up
+from .fit_judge import fit_judge, held_out_judgement
+from .ndcg import TOP, Ndcg
 
 STEPS = (0.0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the classifier
 TEMPERATURES = (0.03, 0.05, 0.1)
-TOP = 5
 MOST_QUERIES = 5000
 
 
@@ -43,9 +44,9 @@ def choose_blend(model: PrimeModel, held_out: Split) -> Blend:
         for of_classifier, part, words in itertools.product(sorted({0.0, share}), parts, STEPS)
     )
     weights["all"] = _best(judge, everything)
-    best = max(
-        (mode for mode in MODES if mode in weights), key=lambda mode: judge(weights[mode])
-    )  # the first of equals
+    scores = {mode: judge(of_mode) for mode, of_mode in weights.items()}
+    weights["all"], scores["all"] = judge.corrected(weights["all"], scores["all"])
+    best = max((mode for mode in MODES if mode in scores), key=lambda mode: scores[mode])  # the first of equals
     return Blend(weights, best)
 
 
@@ -64,10 +65,7 @@ class _Judge:
         self.shares: dict[tuple[float, float], Floats | None] = {}
         self.everything = Weights(memory=float(model.settings.fusion.memory), lexical=1.0)
         self.memory = self._hear(0.0).neighbours is not None
-        num_positives_Q = np.diff(positives_only(self.queries.positives).indptr)
-        self.discount_K: FloatArray = 1 / np.log2(np.arange(TOP) + 2.0)
-        full = np.concatenate([[1.0], self.discount_K.cumsum()])
-        self.full_Q = full[np.minimum(num_positives_Q, TOP)]
+        self.ndcg = Ndcg(self.queries.positives)
 
     def __call__(self, weights: Weights) -> float:
         heard = self._hear(weights.classifier)
@@ -91,6 +89,18 @@ class _Judge:
     def _search(self, top: int, classifier: float) -> tuple[Ids, Floats]:
         return self.model.search(self.h_QD, top, self.queries.filtered, classifier=classifier)
 
+    def corrected(self, weights: Weights, score: float) -> tuple[Weights, float]:
+        """With a judge, where one that was fitted on other queries is better than none; and what it reached so."""
+        if not self.model.settings.fusion.judge:
+            return weights, score
+        heard = self._hear(weights.classifier)
+        sum_QC = added_up(heard, self.shares[weights.classifier, weights.temperature], weights)
+        x_QCF, right_QC = self.voices.features(heard, sum_QC), right_answers(heard.ids_QC, self.queries.positives)
+        added_QC = held_out_judgement(x_QCF, right_QC)
+        reached = score if added_QC is None else self.ndcg.of_scores(sum_QC + added_QC, right_QC)
+        if reached <= score:
+            return weights, score
+        return replace(weights, judge=fit_judge(x_QCF, right_QC)), reached
+
     def _ndcg(self, ids_QK: Ids) -> float:
-        right_QK = right_answers(ids_QK, self.queries.positives)
-        return float(((right_QK * self.discount_K).sum(1) / self.full_Q).mean())
+        return self.ndcg(right_answers(ids_QK, self.queries.positives))

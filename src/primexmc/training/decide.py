@@ -12,8 +12,10 @@ from ..evaluation.int8_cost import int8_cost
 from ..fusion.blend import Blend
 from ..fusion.lexical import Lexical
 from ..model.calibration import Calibration
+from ..model.mixture import Mixture
 from ..model.model import PrimeModel
 from .choose_blend import choose_blend
+from .choose_mixture import mix, mix_as
 from .fit_lexical import fit_lexical
 
 
@@ -22,7 +24,7 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
 
     `filtered` are the filter pairs of the queries that it remembers.
     """
-    fusion = model.settings.fusion
+    fusion, mixture = model.settings.fusion, mix(model, held_out)
     if fusion.memory or fusion.lexical or model.classifier_LD is not None:
         model.lexical = _lexical(model, filtered)
         model.blend = choose_blend(model, held_out)
@@ -31,6 +33,7 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
     if cost is not None:
         model.facts["int8_cost"] = cost
     return {
+        "mixture": list(mixture),
         "blend": None if model.blend is None else model.blend.to_dict(),
         "calibrations": {mode: one.to_dict() for mode, one in model.calibrations.items()},
         "int8_cost": cost,
@@ -39,6 +42,7 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
 
 def as_decided(model: PrimeModel, filtered: csr_matrix | None, decided: dict[str, Any]) -> None:
     """For a model that has seen all queries, so that nothing is held out to decide by."""
+    mix_as(model, Mixture(*decided.get("mixture", ())))
     if decided.get("blend") is not None:
         model.lexical, model.blend = _lexical(model, filtered), Blend.from_dict(decided["blend"])
     model.calibrations = {mode: Calibration.from_dict(one) for mode, one in decided["calibrations"].items()}

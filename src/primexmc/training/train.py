@@ -20,6 +20,7 @@ from ..data.texts import Texts
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.memory import Memory
+from ..model.mixture import Mixture
 from ..model.model import PrimeModel
 from .begin import begin_from, begin_state, blank_state
 from .continuing import Start, continued
@@ -152,10 +153,14 @@ class _Run:
         if model.blend is None:
             return
         best, weights = model.blend.best, model.blend.of(model.blend.best)
+        judged = ", with a judge" if weights.judge is not None else ""
         told = f"memory weighs {weights.memory:g}, words {weights.lexical:g}"
         if model.classifier_LD is not None:
             told += f", W's share is {weights.classifier:g}"
-        self.log.say(f"Best on validation: mode {best} ({told}).")
+        self.log.say(f"Best on validation: mode {best} ({told}{judged}).")
+        if model.mixture != Mixture():
+            text, centroid = model.mixture
+            self.log.say(f"In the prototypes label texts weigh {text:g}, centroids {centroid:g} (the network's 1).")
 
     def _phase(self, name: Any, split: Split, last_epoch: int) -> tuple[Phase, TrainingState]:
         """Trains one phase, from a checkpoint of it where there is one."""

@@ -1,0 +1,85 @@
+"""How much of label texts and centroids goes into the finished prototypes: what gives the best nDCG@5 on held-out
+queries, nothing included.
+
+Shapes: Q queries, L labels, C candidates, D dimensions.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..data.corpus import Split
+from ..evaluation.calibrate import right_answers
+from ..model.encode import as_float32
+from ..model.mixture import Mixture
+from ..model.model import PrimeModel
+from ..model.new_prototypes import label_vectors
+from ..retrieval.exact import ExactIndex
+from .ndcg import Ndcg
+
+TEXTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5)
+CENTROIDS = (0.0, 0.25, 0.5)
+NEAREST = 60  # of each kind of vector; what is among the best by a sum is among these by a part
+MOST_QUERIES = 2000
+
+
+def mix(model: PrimeModel, held_out: Split) -> Mixture:
+    """Puts the mixture of the best weights in the place of the model's prototypes, and says which they are."""
+    if not model.settings.prototypes.mixed or model.network.label_prototypes is None:
+        return Mixture()
+    h_LD = functional.normalize(label_vectors(model, model.labels.texts), dim=1)
+    mixture = _best(model, h_LD, held_out.take(np.arange(min(len(held_out), MOST_QUERIES))))
+    put_mixture(model, mixture, h_LD)
+    return mixture
+
+
+def mix_as(model: PrimeModel, mixture: Mixture) -> None:
+    """The same for a model that has seen all queries, with weights that are known."""
+    if mixture != Mixture():
+        put_mixture(model, mixture, label_vectors(model, model.labels.texts))
+
+
+def put_mixture(model: PrimeModel, mixture: Mixture, h_LD: Tensor) -> None:
+    """`h_LD` are the label texts' vectors, of any length."""
+    model.prototypes_LD = mixture.of(model.prototypes_LD, h_LD, model.centroids.c_LD)
+    model.mixture = mixture
+    model.labels_changed()
+
+
+def _best(model: PrimeModel, h_LD: Tensor, queries: Split) -> Mixture:
+    c_LD = functional.normalize(model.centroids.c_LD.to(h_LD), dim=1)
+    q_QD = model.encode(queries.texts)
+    parts = (model.prototypes_LD, h_LD, c_LD)
+    found = [ExactIndex(part_LD).search(q_QD, NEAREST, queries.filtered)[0] for part_LD in parts]
+    ids_QC = _each_once(np.concatenate(found, axis=1))
+    cosines = [_products(part_LD, q_QD, ids_QC) for part_LD in parts]
+    ndcg, right_QC = Ndcg(queries.positives), right_answers(ids_QC, queries.positives)
+    there_QC = ids_QC >= 0
+
+    def score(mixture: Mixture) -> float:
+        sum_QC = cosines[0] + mixture.text * cosines[1] + mixture.centroid * cosines[2]
+        return ndcg.of_scores(np.where(there_QC, sum_QC, -np.inf), right_QC)
+
+    return max(itertools.starmap(Mixture, itertools.product(TEXTS, CENTROIDS)), key=score)
+
+
+def _each_once(ids_QC: np.ndarray) -> np.ndarray:
+    """Each row's ids by rising id, what comes again is -1."""
+    ids_QC = np.sort(ids_QC, axis=1)
+    ids_QC[:, 1:][ids_QC[:, 1:] == ids_QC[:, :-1]] = -1
+    return ids_QC
+
+
+def _products(part_LD: Tensor, q_QD: np.ndarray, ids_QC: np.ndarray) -> np.ndarray:
+    """Of each query with its own candidates."""
+    q = torch.from_numpy(q_QD).to(part_LD)
+    ids = torch.from_numpy(np.maximum(ids_QC, 0)).to(part_LD.device)
+    rows = range(0, len(q), 256)
+    return np.concatenate(
+        [as_float32(torch.bmm(part_LD[ids[at : at + 256]], q[at : at + 256, :, None])[:, :, 0]) for at in rows]
+    )
