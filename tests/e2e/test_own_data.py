@@ -138,7 +138,7 @@ def test_a_second_run_tokenises_nothing(tmp_path, monkeypatch):
     assert sum(tokenised) >= 60
     tokenised.clear()
     assert main([*arguments, str(tmp_path / "two")]) == 0
-    assert sum(tokenised) <= 2 * 3  # the three held-out queries, as new texts: for voices and probabilities
+    assert sum(tokenised) <= 3 * 3  # the three held-out queries: for prototypes, voices and probabilities
 
 
 def test_other_columns_and_a_file_of_settings(tmp_path, capsys):

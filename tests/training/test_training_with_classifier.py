@@ -16,7 +16,13 @@ from primexmc.training.choose_blend import SHARES, _Judge, choose_blend
 from primexmc.training.saver import Interrupted, Saver
 from primexmc.training.train import train
 
-W = {"classifier.enabled": True, "classifier.epochs": 3, "classifier.batch_size": 16, "classifier.learning_rate": 0.01}
+W = {
+    "classifier.enabled": True,
+    "prototypes.mixed": False,
+    "classifier.epochs": 3,
+    "classifier.batch_size": 16,
+    "classifier.learning_rate": 0.01,
+}
 
 
 def run(place, corpus=None, **values):

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..data.corpus import Split
+from ..data.tokens import RaggedTokens
 from ..evaluation.calibrate import right_answers
-from ..model.encode import as_float32
+from ..model.encode import as_float32, encode_tokens, wants_bf16
 from ..model.mixture import Mixture
 from ..model.model import PrimeModel
-from ..model.new_prototypes import label_vectors
 from ..retrieval.exact import ExactIndex
 from .ndcg import Ndcg
 
@@ -28,20 +28,20 @@ NEAREST = 60  # of each kind of vector; what is among the best by a sum is among
 MOST_QUERIES = 2000
 
 
-def mix(model: PrimeModel, held_out: Split) -> Mixture:
+def mix(model: PrimeModel, label_tokens: RaggedTokens, held_out: Split) -> Mixture:
     """Puts the mixture of the best weights in the place of the model's prototypes, and says which they are."""
     if not model.settings.prototypes.mixed or model.network.label_prototypes is None:
         return Mixture()
-    h_LD = functional.normalize(label_vectors(model, model.labels.texts), dim=1)
+    h_LD = functional.normalize(_label_vectors(model, label_tokens), dim=1)
     mixture = _best(model, h_LD, held_out.take(np.arange(min(len(held_out), MOST_QUERIES))))
     put_mixture(model, mixture, h_LD)
     return mixture
 
 
-def mix_as(model: PrimeModel, mixture: Mixture) -> None:
+def mix_as(model: PrimeModel, label_tokens: RaggedTokens, mixture: Mixture) -> None:
     """The same for a model that has seen all queries, with weights that are known."""
     if mixture != Mixture():
-        put_mixture(model, mixture, label_vectors(model, model.labels.texts))
+        put_mixture(model, mixture, _label_vectors(model, label_tokens))
 
 
 def put_mixture(model: PrimeModel, mixture: Mixture, h_LD: Tensor) -> None:
@@ -49,6 +49,11 @@ def put_mixture(model: PrimeModel, mixture: Mixture, h_LD: Tensor) -> None:
     model.prototypes_LD = mixture.of(model.prototypes_LD, h_LD, model.centroids.c_LD)
     model.mixture = mixture
     model.labels_changed()
+
+
+def _label_vectors(model: PrimeModel, label_tokens: RaggedTokens) -> Tensor:
+    bf16 = wants_bf16(model.settings.training.precision, model.device)
+    return torch.cat(list(encode_tokens(model.network.encoder, label_tokens, model.device, bf16=bf16)))
 
 
 def _best(model: PrimeModel, h_LD: Tensor, queries: Split) -> Mixture:

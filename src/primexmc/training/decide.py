@@ -16,17 +16,18 @@ from ..model.mixture import Mixture
 from ..model.model import PrimeModel
 from .choose_blend import choose_blend
 from .choose_mixture import mix, mix_as
+from .data import TrainingData
 from .fit_lexical import fit_lexical
 
 
-def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> dict[str, Any]:
+def decide(model: PrimeModel, data: TrainingData, held_out: Split) -> dict[str, Any]:
     """Gives the model what held-out queries decide; the same as plain values, for a model that is made again.
 
-    `filtered` are the filter pairs of the queries that it remembers.
+    `data` is what it was trained on.
     """
-    fusion, mixture = model.settings.fusion, mix(model, held_out)
+    fusion, mixture = model.settings.fusion, mix(model, data.label_tokens, held_out)
     if fusion.memory or fusion.lexical or model.classifier_LD is not None:
-        model.lexical = _lexical(model, filtered)
+        model.lexical = _lexical(model, data.filtered)
         model.blend = choose_blend(model, held_out)
     model.calibrations = calibrate(model, held_out)
     cost = int8_cost(model, held_out)
@@ -40,11 +41,11 @@ def decide(model: PrimeModel, filtered: csr_matrix | None, held_out: Split) -> d
     }
 
 
-def as_decided(model: PrimeModel, filtered: csr_matrix | None, decided: dict[str, Any]) -> None:
+def as_decided(model: PrimeModel, data: TrainingData, decided: dict[str, Any]) -> None:
     """For a model that has seen all queries, so that nothing is held out to decide by."""
-    mix_as(model, Mixture(*decided.get("mixture", ())))
+    mix_as(model, data.label_tokens, Mixture(*decided.get("mixture", ())))
     if decided.get("blend") is not None:
-        model.lexical, model.blend = _lexical(model, filtered), Blend.from_dict(decided["blend"])
+        model.lexical, model.blend = _lexical(model, data.filtered), Blend.from_dict(decided["blend"])
     model.calibrations = {mode: Calibration.from_dict(one) for mode, one in decided["calibrations"].items()}
     if decided.get("int8_cost") is not None:
         model.facts["int8_cost"] = decided["int8_cost"]

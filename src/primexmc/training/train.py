@@ -126,7 +126,7 @@ class _Run:
             chosen = {"epoch": state.best.epoch, "scores": state.best.scores}
             state.network.load_state_dict(state.best.network)
             model = self._model(phase, state, chosen)
-            decided = decide(model, phase.data.filtered, corpus.val)
+            decided = decide(model, phase.data, corpus.val)
             self._say_blend(model)
             if not settings.training.refit:
                 return self._kept(self._with_held_out(phase, state, chosen | decided))
@@ -136,7 +136,7 @@ class _Run:
         everything = self.full.without_validation().split("train")
         phase, state = self._phase("refit", everything, chosen["epoch"])
         model = self._model(phase, state, chosen)
-        as_decided(model, phase.data.filtered, chosen)
+        as_decided(model, phase.data, chosen)
         return self._kept(model)
 
     def _with_held_out(self, phase: Phase, state: TrainingState, chosen: dict[str, Any]) -> PrimeModel:
@@ -146,7 +146,7 @@ class _Run:
         )
         model = self._model(dataclasses.replace(phase, data=everything), state, chosen)
         model.facts["trained_on_queries"] = phase.data.num_queries
-        as_decided(model, everything.filtered, chosen)
+        as_decided(model, everything, chosen)
         return model
 
     def _say_blend(self, model: PrimeModel) -> None:
