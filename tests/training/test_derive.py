@@ -49,6 +49,14 @@ def test_every_derived_value_is_a_valid_setting(shape):
     Settings().with_values(derived, "derived")
 
 
+@pytest.mark.parametrize(("queries", "static", "transformer"), [(35_000, 20, 45), (100_000, 20, 20), (9_000, 44, 60)])
+def test_a_transformer_passes_over_small_data_more_often(queries, static, transformer):
+    shape = TATE._replace(num_queries=queries)
+    assert derived_settings(shape, {"encoder.name": "static"})["training.epochs"] == static
+    assert derived_settings(shape, {"encoder.name": "some/bert"})["training.epochs"] == transformer
+    assert "training.epochs" not in derived_settings(shape, {"encoder.name": "some/bert", "training.epochs": 3})
+
+
 def test_what_was_given_is_not_derived():
     derived = derived_settings(TATE, {"training.epochs": 3, "data.query_tokens": 7})
     assert derived.keys() == RULES.keys() - {"training.epochs", "data.query_tokens"}

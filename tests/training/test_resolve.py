@@ -40,7 +40,7 @@ def test_without_a_preset_the_device_chooses_one(config, monkeypatch):
     assert resolve(make_corpus(), None, None, {"training.device": "cpu"})[1]["preset"] == "static-cpu"
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    assert resolve(make_corpus(), None, None, {})[1]["preset"] == "minilm"
+    assert resolve(make_corpus(), None, None, {})[1]["preset"] == "best"
     assert resolve(make_corpus(), None, config("[training]\ndevice = 'cpu'\n"), {})[1]["preset"] == "static-cpu"
 
 

@@ -23,6 +23,7 @@ def resolve(
     named = {key: value for layer, _ in layers for key, value in flatten(layer)}
     allow_named(named)
     device = str(named.get("training.device", "auto"))
+    preset = None if preset == "auto" else preset
     name = preset or default_preset(pick_device(device).type == "cuda")
     layers.insert(0, (load_preset(name), f"preset {name}"))
     given = {key: value for layer, _ in layers for key, value in flatten(layer)}
