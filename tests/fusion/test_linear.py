@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from primexmc.fusion import linear
 from primexmc.fusion.linear import fit_linear
 
 NUM_QUERIES, NUM_WORDS, NUM_LABELS = 40, 12, 5
@@ -39,20 +40,29 @@ def slowly(x, true, wrong, label, strength):
     return found.x[:-1] * free[:-1], found.x[-1]
 
 
-@pytest.mark.parametrize("strength", [0.3, 2.0])
-def test_as_each_label_by_itself(problem, strength):
+@pytest.mark.parametrize(("strength", "entries_at_once", "threads"), [(0.3, 1, 3), (2.0, 200, 2), (2.0, 10**6, 1)])
+def test_as_each_label_by_itself(problem, strength, entries_at_once, threads, monkeypatch):
     x, true, wrong = problem
+    monkeypatch.setattr(linear, "ENTRIES_AT_ONCE", entries_at_once)
     weights, bias = fit_linear(
         csr_matrix(x.astype(np.float32)),
         csr_matrix(true.astype(np.float32)),
         csr_matrix(wrong.astype(np.float32)),
         strength=strength,
         iterations=500,
+        threads=threads,
     )
     for label in range(NUM_LABELS):
         expected, expected_bias = slowly(x, true, wrong, label, strength)
         np.testing.assert_allclose(weights.toarray()[:, label], expected, atol=2e-3)
         assert bias[label] == pytest.approx(expected_bias, abs=2e-3)
+
+
+def test_the_number_of_threads_changes_nothing(problem, monkeypatch):
+    monkeypatch.setattr(linear, "ENTRIES_AT_ONCE", 100)
+    matrices = [csr_matrix(part.astype(np.float32)) for part in problem]
+    one, other = fit_linear(*matrices, threads=1), fit_linear(*matrices, threads=4)
+    assert (one[0] != other[0]).nnz == 0 and np.array_equal(one[1], other[1])
 
 
 def test_relevance_counts_as_true_and_matrices_stay_as_they_are(problem):

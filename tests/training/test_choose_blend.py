@@ -13,7 +13,7 @@ from primexmc import PrimeModel, evaluate
 from primexmc.errors import UserError
 from primexmc.training import fit_lexical
 from primexmc.training.choose_blend import _Judge, choose_blend
-from primexmc.training.fit_lexical import heaviest, nearest_wrong_labels
+from primexmc.training.fit_lexical import affordable, heaviest, nearest_wrong_labels
 from primexmc.training.train import train
 
 FEW = {"training.epochs": 3, "training.batch_size": 32, "encoder.name": "static", "training.validate_every": 1}
@@ -103,3 +103,22 @@ def test_heaviest_words():
     x = csr_matrix(np.array([[0.1, 0.9, 0.5, 0.3], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32))
     expected = np.array([[0, 0.9, 0.5, 0], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32)
     assert np.array_equal(heaviest(x, 2).toarray(), expected)
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (10 * 100 * 42, (100, 40)),  # all of it
+        (10 * 50 * 42, (50, 40)),  # lighter words are left out first
+        (10 * 32 * 22, (32, 20)),  # then wrong labels
+        (10, (32, 10)),  # but never more of them than that
+    ],
+)
+def test_what_long_texts_can_afford(most, expected, monkeypatch):
+    monkeypatch.setattr(fit_lexical, "MOST_ENTRIES", most)
+    assert affordable(csr_matrix(np.ones((10, 100), dtype=np.float32)), 2.0, 40) == expected
+
+
+def test_a_setting_below_the_fewest_negatives_stands(monkeypatch):
+    monkeypatch.setattr(fit_lexical, "MOST_ENTRIES", 10)
+    assert affordable(csr_matrix(np.ones((10, 100), dtype=np.float32)), 2.0, 5) == (32, 5)

@@ -17,8 +17,8 @@ from ..model.memory import Memory
 from ..model.model import PrimeModel
 
 SMALLEST_WEIGHT = 0.1  # smaller ones change nothing that was measured
-MOST_ENTRIES = 40_000_000  # of the fit's design matrix: about a GB
-FEWEST_NEGATIVES, FEWEST_WORDS = 10, 16
+MOST_ENTRIES = 1_000_000_000  # words in all pairs of a query and a label: 13 million take a second with two threads
+FEWEST_NEGATIVES, FEWEST_WORDS = 10, 32
 MOST_PRODUCTS = 1e13  # of numbers in the search for wrong labels
 ROWS_AT_ONCE = 4096
 
@@ -28,17 +28,32 @@ def fit_lexical(model: PrimeModel, memory: Memory, filtered: csr_matrix | None =
     fusion = model.settings.fusion
     tfidf = TfIdf([*memory.texts, *model.labels.texts])
     x_NW = tfidf.vectors(memory.texts)
-    words, labels = x_NW.nnz / max(1, len(memory)), memory.positives.nnz / max(1, len(memory))
-    room = MOST_ENTRIES / max(1, len(memory))  # entries a query
-    num_negatives = int(np.clip(room / max(1, words) - labels, FEWEST_NEGATIVES, fusion.lexical_negatives))
-    x_NW = heaviest(x_NW, max(FEWEST_WORDS, int(room / (num_negatives + labels))))
+    labels = memory.positives.nnz / max(1, len(memory))
+    num_words, num_negatives = affordable(x_NW, labels, fusion.lexical_negatives)
     negatives = nearest_wrong_labels(model, memory, num_negatives, filtered)
     weights_WL, bias_L = fit_linear(
-        x_NW, memory.positives, negatives, strength=fusion.lexical_strength, iterations=fusion.lexical_iterations
+        heaviest(x_NW, num_words),
+        memory.positives,
+        negatives,
+        strength=fusion.lexical_strength,
+        iterations=fusion.lexical_iterations,
+        threads=torch.get_num_threads(),
     )
     untrained_L = np.bincount(memory.positives.indices, minlength=len(bias_L)) == 0
     bias_L[untrained_L] = unknown_bias(bias_L[~untrained_L])
     return Lexical(tfidf, weights_WL, bias_L).compact(SMALLEST_WEIGHT)
+
+
+def affordable(x_NW: csr_matrix, labels: float, most_negatives: int) -> tuple[int, int]:
+    """How many words and wrong labels a text may have. Wrong labels teach more than a text's lighter words do, so words
+    are the first to be left out."""
+    longest, texts = int(np.diff(x_NW.indptr).max(initial=1)), max(1, x_NW.shape[0])
+    room = MOST_ENTRIES / texts
+    if x_NW.nnz / texts * (most_negatives + labels) <= room:
+        return longest, most_negatives
+    words = max(FEWEST_WORDS, int(room / (most_negatives + labels)))
+    negatives = int(room / min(words, x_NW.nnz / texts) - labels)
+    return words, max(min(FEWEST_NEGATIVES, most_negatives), min(negatives, most_negatives))
 
 
 def nearest_wrong_labels(
