@@ -12,7 +12,7 @@ from training.cases import make_corpus
 from primexmc import PrimeModel, evaluate
 from primexmc.errors import UserError
 from primexmc.training import fit_lexical
-from primexmc.training.choose_blend import _Judge, choose_blend
+from primexmc.training.choose_blend import _Trial, choose_blend
 from primexmc.training.fit_lexical import affordable, heaviest, nearest_wrong_labels
 from primexmc.training.train import train
 
@@ -33,13 +33,13 @@ def model(corpus, tmp_path_factory):
 
 def test_auto_is_the_best_mode_on_validation(model, corpus):
     held_out = corpus.with_validation(model.settings.data).split("val")
-    judge, chosen = _Judge(model, held_out), model.blend
+    trial, chosen = _Trial(model, held_out), model.blend
     model.blend = choose_blend(model, held_out)  # the stored one was chosen before the model knew these queries
-    score = {mode: judge(weights) for mode, weights in model.blend.weights.items()}
+    score = {mode: trial(weights) for mode, weights in model.blend.weights.items()}
     assert set(score) == {"theta", "memory", "lexical", "all"}
     assert score[model.blend.best] == max(score.values()) >= score["theta"]
     assert score["all"] >= max(score["memory"], score["lexical"]) - 1e-12
-    for mode in score:  # the judge's nDCG@5 is the metric's
+    for mode in score:  # the trial's nDCG@5 is the metric's
         model.mode = mode
         measured = evaluate(model, dataclasses.replace(corpus, test=held_out))
         assert 100 * score[mode] == pytest.approx(measured["nDCG@5"], abs=1e-6)

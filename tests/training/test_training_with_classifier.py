@@ -12,13 +12,13 @@ from training.cases import assert_same_tensors, make_corpus, quick, rows_of, ten
 from primexmc import PrimeModel, evaluate
 from primexmc.fusion.blend import MODES, OF_CLASSIFIER
 from primexmc.training import fit_classifier as stage
-from primexmc.training.choose_blend import SHARES, _Judge, choose_blend
+from primexmc.training.choose_blend import SHARES, _Trial, choose_blend
 from primexmc.training.saver import Interrupted, Saver
 from primexmc.training.train import train
 
 W = {
     "classifier.enabled": True,
-    "prototypes.mixed": False,
+    "prototypes.mixed": False,  # W begins with the prototypes before they are mixed
     "classifier.epochs": 3,
     "classifier.batch_size": 16,
     "classifier.learning_rate": 0.01,
@@ -58,13 +58,13 @@ def test_weights_are_the_best_on_validation(tmp_path):
     model = run(tmp_path / "m", corpus)
     held_out = corpus.with_validation(model.settings.data).split("val")
     model.blend = choose_blend(model, held_out)
-    judge, score = _Judge(model, held_out), {}
+    trial, score = _Trial(model, held_out), {}
     for mode, weights in model.blend.weights.items():
-        model.mode, score[mode] = mode, judge(weights)
+        model.mode, score[mode] = mode, trial(weights)
         measured = evaluate(model, dataclasses.replace(corpus, test=held_out))
         assert 100 * score[mode] == pytest.approx(measured["nDCG@5"], abs=1e-6)
     assert score[model.blend.best] == max(score.values())
-    assert score["theta+W"] == max(judge.of_cosines(share) for share in SHARES) >= max(score["theta"], score["W"])
+    assert score["theta+W"] == max(trial.of_cosines(share) for share in SHARES) >= max(score["theta"], score["W"])
     assert score["W+memory"] >= score["W"] and score["all"] >= max(score["theta+W"], score["memory"], score["lexical"])
 
 

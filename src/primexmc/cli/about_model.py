@@ -35,6 +35,8 @@ def model_facts(path: Path) -> dict[str, Any]:
         **description["facts"],
         "mode": default_mode(description),
         "classifier": dataclasses.asdict(settings.classifier) if has_classifier else None,
+        "mixture": description.get("mixture") or [0.0, 0.0],
+        "judge": _has_judge(description),
         "calibration": _calibration_facts(description),
         "index": _index_facts(path),
         "bytes": size,
@@ -53,12 +55,26 @@ def model_text(facts: dict[str, Any]) -> str:
         f"for {facts.get('epochs', '?')} epochs in {facts.get('train_s', 0):,.0f} s",
         f"  predicting takes about {facts['predict_gib']:.1f} GiB of memory",
         f"  validation, in percent: {'  '.join(shown) or 'none'}",
-        f"  answers in mode {facts['mode']}; classifier (W): {_classifier(facts['classifier'])}",
+        f"  answers in mode {facts['mode']}; classifier (W): {_classifier(facts['classifier'])}; "
+        f"judge: {'in mode all' if facts['judge'] else 'none'}",
+        f"  prototypes: {_mixture(*facts['mixture'])}",
         f"  probabilities: {_calibration(facts['calibration'])}",
         f"  index {_index(facts['index'], labels)}",
         "  settings unlike the defaults:",
     ]
     return "\n".join(lines + [f"    {key} = {value}" for key, value in facts["settings"].items()])
+
+
+def _has_judge(description: dict[str, Any]) -> bool:
+    """Of mode all, where validation has fitted one."""
+    weights = (description.get("blend") or {}).get("weights", {})
+    return weights.get("all", {}).get("judge") is not None
+
+
+def _mixture(text: float, centroid: float) -> str:
+    if not text and not centroid:
+        return "as the network makes them"
+    return f"weighted means of the network's (1), label texts ({text:g}) and centroids ({centroid:g})"
 
 
 def _calibration_facts(description: dict[str, Any]) -> dict[str, Any] | None:

@@ -30,11 +30,11 @@ class Weights:
 
     @property
     def asks_memory(self) -> bool:
-        return self.memory != 0 or self.judge is not None
+        return self.memory != 0 or (self.judge is not None and self.judge.asks_memory)
 
     @property
     def asks_words(self) -> bool:
-        return self.lexical != 0 or self.judge is not None
+        return self.lexical != 0 or (self.judge is not None and self.judge.asks_words)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Weights:

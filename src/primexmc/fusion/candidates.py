@@ -44,10 +44,10 @@ def by_rows(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> Floats:
     return by_rows_and_first(left_QW, right_WL, ids_QC)[0]
 
 
-def by_rows_and_first(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> tuple[Floats, Floats]:
-    """The same, and beside each sum its first term, in the order of the entries of `left`."""
+def by_rows_and_first(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) -> tuple[Floats, Ids]:
+    """The same, and beside each sum the number of the entry of `left` that is first in it, -1 where none is."""
     L = right_WL.shape[1]
-    found_QC, first_QC = np.zeros(ids_QC.shape, dtype=np.float32), np.zeros(ids_QC.shape, dtype=np.float32)
+    found_QC, first_QC = np.zeros(ids_QC.shape, dtype=np.float32), np.full(ids_QC.shape, -1)
     size = max(1, min(len(ids_QC), CELLS_AT_ONCE // max(1, L)))
     place_R = np.zeros(size * L + 1, dtype=np.int32)  # of each pair of query and label among the sums; 0: none
     for start in range(0, len(ids_QC), size):
@@ -59,10 +59,10 @@ def by_rows_and_first(left_QW: csr_matrix, right_WL: csr_matrix, ids_QC: Ids) ->
         counts = np.diff(rows.indptr)
         at_T = place_R[rows.indices + np.repeat(_row_starts(left_BW, L), counts)]
         hits = np.flatnonzero(at_T)  # most entries are of labels that nobody asked for
-        weights = rows.data[hits] * left_BW.data[np.searchsorted(rows.indptr, hits, side="right") - 1]
-        sums = np.bincount(at_T[hits], weights, minlength=ids_BC.size + 1)
-        firsts = np.zeros(ids_BC.size + 1, dtype=np.float32)
-        firsts[at_T[hits][::-1]] = weights[::-1]  # of those with one place the last that is written stays
+        entries = np.searchsorted(rows.indptr, hits, side="right") - 1
+        sums = np.bincount(at_T[hits], rows.data[hits] * left_BW.data[entries], minlength=ids_BC.size + 1)
+        firsts = np.full(ids_BC.size + 1, -1)
+        firsts[at_T[hits][::-1]] = left_QW.indptr[start] + entries[::-1]  # of equal places what is written last stays
         found_QC[start : start + size] = sums[place_R[cells_BC]]
         first_QC[start : start + size] = firsts[place_R[cells_BC]]
         place_R[cells_BC.ravel()] = 0

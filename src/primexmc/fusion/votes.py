@@ -43,12 +43,10 @@ class Votes:
         return by_rows(self._shares_QN(neighbours, temperature), self.labels_NL, ids_QC)
 
     def with_nearest(self, neighbours: tuple[Ids, Floats], ids_QC: Ids, temperature: float) -> tuple[Floats, Floats]:
-        """The same, and the cosine of the nearest training query that has the label; 0 where none has it."""
-        shares_QN = self._shares_QN(neighbours, temperature)
-        sum_QC, first_QC = by_rows_and_first(shares_QN, self.labels_NL, ids_QC)
-        cosine_Q1, share_Q1 = neighbours[1][:, :1], shares_QN.data.reshape(neighbours[0].shape)[:, :1]
-        ratio_QC = np.where(first_QC > 0, first_QC, 1) / np.maximum(share_Q1, 1e-12)
-        return sum_QC, np.where(first_QC > 0, cosine_Q1 + temperature * np.log(ratio_QC), 0).astype(np.float32)
+        """The same, and the cosine of the neighbour with the label that is nearest; 0 where none has it."""
+        sum_QC, first_QC = by_rows_and_first(self._shares_QN(neighbours, temperature), self.labels_NL, ids_QC)
+        cosine_QC = neighbours[1].ravel()[np.maximum(first_QC, 0)]  # entries are neighbours, nearest first
+        return sum_QC, np.where(sum_QC > 0, cosine_QC, np.float32(0))
 
     def queries_of(self, ids_QC: Ids) -> Floats:
         """How many training queries each candidate has."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from .mixture import NO_MIXTURE
 
 if TYPE_CHECKING:
     from .model import PrimeModel
@@ -28,7 +29,7 @@ def card_text(model: PrimeModel) -> str:
     sections = [
         f"{HEAD}{MARK}\n\n# {facts.get('corpus', 'A primexmc model')}",
         f"Names the right few of {labels:,} labels for a text. Made with primexmc {__version__}, by label prototypes "
-        "(PRIME, NAACL 2025)." + _classifier(model),
+        "(PRIME, NAACL 2025)." + _beside_prototypes(model),
         "```python\nfrom primexmc import PrimeModel\n\n"
         'PrimeModel.load("THIS DIRECTORY").predict(["some text"], top=5)\n```',
         "## Data\n\n"
@@ -42,13 +43,21 @@ def card_text(model: PrimeModel) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _classifier(model: PrimeModel) -> str:
-    if model.classifier_LD is None:
-        return ""
-    return (
-        " Beside the prototypes it has a classifier, a vector for each label that was trained on the finished "
-        f"embeddings of the training queries; it answers in mode {model.mode_in_use}."
-    )
+def _beside_prototypes(model: PrimeModel) -> str:
+    told = []
+    if model.mixture != NO_MIXTURE:
+        told.append(
+            "Its prototypes are weighted means: where the network's counts 1, the label's text counts "
+            f"{model.mixture.text:g} and its centroid {model.mixture.centroid:g}."
+        )
+    if model.classifier_LD is not None:
+        told.append(
+            "Beside the prototypes it has a classifier, a vector for each label that was trained on the finished "
+            f"embeddings of the training queries; it answers in mode {model.mode_in_use}."
+        )
+    if model.blend is not None and model.blend.of("all").judge is not None:
+        told.append("In mode all a judge, fitted on validation queries, corrects the sum of the voices.")
+    return "".join(f" {sentence}" for sentence in told)
 
 
 def _metrics(model: PrimeModel) -> str:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .mixture import Mixture
+from .mixture import NO_MIXTURE, Mixture
 from .network import PrimeNetwork
 from .new_prototypes import TEXT_WORTH
 from .prototypes import LabelPrototypeNetwork
@@ -44,7 +44,7 @@ class Tokens(NamedTuple):
     there: tuple[bool, bool, bool]
     length: float = 1.0
     untrained_on: int | None = None
-    mixture: Mixture = Mixture()
+    mixture: Mixture = NO_MIXTURE
 
 
 def contributions(h_D: Tensor, tokens: Tokens, network: PrimeNetwork) -> list[Contribution]:

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from .contributions import Contribution, Tokens, contributions
-from .mixture import Mixture
+from .mixture import NO_MIXTURE
 from .model import PrimeModel
 from .near_queries import NearQuery, near_queries
 from .new_prototypes import label_vectors
@@ -81,7 +81,7 @@ def _tokens(model: PrimeModel, label: int, weight: float) -> Tokens:
         (True, has_centroid, has_free_vector),
         weight * length,
         None if trained else int(centroids.count_L[label]),
-        model.mixture if trained else Mixture(),
+        model.mixture if trained else NO_MIXTURE,
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 IdArray = npt.NDArray[np.int64]
 NUM_LABELS, NUM_QUERIES, PLACES = 1000, 2000, 10
 FAVOUR = 1.5  # so many wrong places for one of a trained label; more costs the old labels more than the new ones win
-UNKNOWN = 0.8  # where no memory tells; about what is measured with no, one and a few examples
+UNKNOWN = 0.8  # of the trained ones', where no memory tells; about what is measured with no, one and a few examples
 
 
 def fair_lengths(model: PrimeModel, neighbours: Neighbours, counts_M: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def fair_length(model: PrimeModel, neighbours: Neighbours, num_examples: int) ->
         return 1.0
     known = trained_labels(model).cpu().numpy().nonzero()[0]
     if memory is None or num_labels <= PLACES or len(memory) < 2 or len(known) == 0:
-        return UNKNOWN
+        return UNKNOWN * _trained_length(model)
     rng = np.random.default_rng(0)
     asked_Q = np.sort(rng.choice(len(memory), min(NUM_QUERIES, len(memory) // 2), replace=False))
     chosen_S = np.sort(rng.choice(known, min(NUM_LABELS, -(-len(known) // 10)), replace=False))
@@ -63,6 +63,12 @@ def fair_length(model: PrimeModel, neighbours: Neighbours, num_examples: int) ->
     num_wrong = round(FAVOUR * int(((own_QS > last_Q1) & false_QS).sum()))
     needed = (last_Q1 / new_QS)[(new_QS > 0) & false_QS].sort().values  # the length from which each is in its place
     return min(1.0, float(needed[num_wrong])) if num_wrong < len(needed) else 1.0
+
+
+def _trained_length(model: PrimeModel) -> float:
+    """Mixtures (mixture.py) are shorter than 1."""
+    lengths_L = model.prototypes_LD[trained_labels(model)].float().norm(dim=1)
+    return float(lengths_L.mean()) if len(lengths_L) else 1.0
 
 
 def _last_places(model: PrimeModel, h_QD: Tensor, without_S: IdArray) -> Tensor:

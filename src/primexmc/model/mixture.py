@@ -8,8 +8,10 @@ Shapes: M labels, D dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
@@ -20,9 +22,13 @@ class Mixture(NamedTuple):
     text: float = 0.0
     centroid: float = 0.0
 
-    @property
-    def total(self) -> float:
-        return 1 + self.text + self.centroid
+    @classmethod
+    def from_list(cls, weights: Sequence[float]) -> Mixture:
+        """From JSON; a TypeError or ValueError where these are no weights. Of models of before there are none."""
+        mixture = cls(*map(float, weights))
+        if not (np.isfinite(mixture).all() and min(mixture) >= 0):
+            raise ValueError(f"its weights are {list(weights)}")
+        return mixture
 
     def of(self, z_MD: Tensor, h_MD: Tensor, c_MD: Tensor) -> Tensor:
         """The weighted mean of prototypes (normalised), label texts and centroids (both made so here); a label without
@@ -30,7 +36,7 @@ class Mixture(NamedTuple):
         if self == NO_MIXTURE:
             return z_MD
         text_MD, centroid_MD = (functional.normalize(x_MD.to(z_MD), dim=1) for x_MD in (h_MD, c_MD))
-        return (z_MD + self.text * text_MD + self.centroid * centroid_MD) / self.total
+        return (z_MD + self.text * text_MD + self.centroid * centroid_MD) / (1 + self.text + self.centroid)
 
 
 NO_MIXTURE = Mixture()

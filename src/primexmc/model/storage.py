@@ -98,7 +98,7 @@ def load_model(path: Path, device: torch.device) -> PrimeModel:
         memory=_read_memory(path / MEMORY, len(labels)),
         lexical=_read_lexical(path / LEXICAL, len(labels)),
         classifier_LD=_read_classifier(path / CLASSIFIER, per_label["prototypes"]),
-        mixture=Mixture(*map(float, description.get("mixture", ()))),
+        mixture=_read_mixture(description, path / DESCRIPTION),
         blend=_read_blend(description, path / DESCRIPTION),
         calibrations=_read_calibrations(description, path / DESCRIPTION),
         trained_L=per_label.get("trained"),
@@ -167,6 +167,13 @@ def _read_blend(description: dict[str, Any], file: Path) -> Blend | None:
         return None if stored is None else Blend.from_dict(stored)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{file}: its blend is damaged ({error}); train or copy the model again.") from None
+
+
+def _read_mixture(description: dict[str, Any], file: Path) -> Mixture:
+    try:
+        return Mixture.from_list(description.get("mixture", ()))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{file}: its mixture is damaged ({error}); train or copy the model again.") from None
 
 
 def _read_calibrations(description: dict[str, Any], file: Path) -> dict[str, Calibration]:

@@ -1,4 +1,4 @@
-"""What each voice adds to the score of one label: its prototype, the classifier, the memory's votes, the words.
+"""What each voice adds to the score of one label: prototype, classifier, the memory's votes, the words, the judge.
 
 Shapes: Q texts, K nearest training queries.
 """
@@ -61,18 +61,18 @@ class Asked:
         if self.model.classifier_LD is not None and weights.classifier:
             found.append(VoiceShare("classifier", float(self.cosines_Q2[0, 1])))
         votes_QC = self.model.voices.shares(heard, weights.temperature)
-        if votes_QC is not None:
+        if votes_QC is not None and weights.memory:
             found.append(VoiceShare("memory", weights.memory * float(votes_QC[0, 0])))
-        if heard.lexical_QC is not None:
+        if heard.lexical_QC is not None and weights.lexical:
             found.append(VoiceShare("lexical", weights.lexical * float(heard.lexical_QC[0, 0])))
-        if weights.judge is not None:
+        if weights.judge is not None and heard.all_of(weights.judge):
             found.append(VoiceShare("judge", float(self.scores_Q[0]) - sum(voice.share for voice in found)))
         return found
 
     def votes(self) -> dict[int, float]:
         """What each training query near the first text adds, by its row: 0 for those without the label."""
         votes = self.model.voices.votes
-        if self.heard.neighbours is None or votes is None:
+        if self.heard.neighbours is None or votes is None or not self.weights.memory:
             return {}
         near_K, share_K = self.heard.neighbours[0][0], votes.shares(self.heard.neighbours, self.weights.temperature)[0]
         with_label_K = np.asarray(votes.labels_NL[near_K][:, [self.label]].todense())[:, 0] > 0
@@ -82,7 +82,7 @@ class Asked:
     def word_votes(self) -> tuple[list[WordVote], float]:
         """What each known word of the first text adds, the most first, and what the label has without any word."""
         lexical = self.model.lexical
-        if self.heard.lexical_QC is None or lexical is None:
+        if self.heard.lexical_QC is None or lexical is None or not self.weights.lexical:
             return [], 0.0
         words, bias = lexical.votes(self.texts[0], self.label)
         votes = [WordVote(word, self.weights.lexical * value) for word, value in words if value]

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..fusion.blend import Weights
 from ..fusion.candidates import Floats, Ids
-from ..fusion.judge import features
+from ..fusion.judge import Judge, features
 from ..fusion.votes import Votes
 
 if TYPE_CHECKING:
@@ -32,6 +30,11 @@ class Heard:
     cosine_QC: Floats
     neighbours: Neighbours | None
     lexical_QC: Floats | None
+
+    def all_of(self, judge: Judge) -> bool:
+        """Whether everything is there that this judge looks at: without a memory, as one that had it, it is silent."""
+        no_votes, no_words = self.neighbours is None, self.lexical_QC is None
+        return not (judge.asks_memory and no_votes) and not (judge.asks_words and no_words)
 
 
 class Voices:
@@ -76,15 +79,17 @@ class Voices:
     def together(self, heard: Heard, weights: Weights) -> Floats:
         """The candidates' scores; -inf stays -inf."""
         sum_QC = added_up(heard, self.shares(heard, weights.temperature) if weights.memory else None, weights)
-        return sum_QC if weights.judge is None else sum_QC + weights.judge(self.features(heard, sum_QC))
+        if weights.judge is None or not heard.all_of(weights.judge):
+            return sum_QC
+        return sum_QC + weights.judge(self.features(heard, sum_QC))
 
     def features(self, heard: Heard, sum_QC: Floats) -> Floats:
         """What a judge looks at; `sum_QC` is what the voices' weights alone make."""
-        ids_QC, votes, queries_QC = heard.ids_QC, None, np.zeros_like(sum_QC)
+        votes: tuple[Floats, ...] | None = None
         if heard.neighbours is not None and self.votes is not None:
-            votes = self.votes.with_nearest(heard.neighbours, ids_QC, JUDGED_AT)
-            queries_QC = self.votes.queries_of(ids_QC)
-        return features(sum_QC, heard.cosine_QC, heard.lexical_QC, votes, queries_QC)
+            votes = self.votes.with_nearest(heard.neighbours, heard.ids_QC, JUDGED_AT)
+            votes = (*votes, self.votes.queries_of(heard.ids_QC))
+        return features(sum_QC, heard.cosine_QC, heard.lexical_QC, votes)
 
 
 def added_up(heard: Heard, share_QC: Floats | None, weights: Weights) -> Floats:

@@ -30,8 +30,9 @@ async def predict(question: Question, service: ServiceOf) -> Response:
 
 @router.post("/explain", responses={200: {"model": Why}})
 async def why(question: WhyQuestion, service: ServiceOf) -> Response:
-    """Why a text gets a label: what prototype, classifier, memory and words add to the score, what text, centroid and
-    free vector do within the prototype, what each word of the text does, and the training queries nearby."""
+    """Why a text gets a label: what prototype, classifier, memory, words and judge add to the score, what text,
+    centroid and free vector do within the prototype, what each word of the text does, and the nearest training
+    queries."""
     return Response(
         await service.aside.run(functools.partial(_explain, service.generation, question)),
         media_type="application/json",

@@ -141,7 +141,7 @@ class Neighbours(BaseModel):
 class Voice(BaseModel):
     """What speaks for the label in the model's mode. The shares add up to the score."""
 
-    voice: Literal["prototype", "classifier", "memory", "lexical"]
+    voice: Literal["prototype", "classifier", "memory", "lexical", "judge"]
     share: float
 
 

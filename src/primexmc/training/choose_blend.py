@@ -30,31 +30,31 @@ MOST_QUERIES = 5000
 def choose_blend(model: PrimeModel, held_out: Split) -> Blend:
     """The best weights of every mode that the model's voices allow, 0 included, and the best mode; of equals the
     one with fewer voices."""
-    judge = _Judge(model, held_out)
-    parts = STEPS if judge.memory else (0.0,)
-    memory = _best(judge, (Weights(memory=part, temperature=t) for t in TEMPERATURES for part in parts))
-    lexical = _best(judge, (Weights(lexical=words) for words in STEPS))
+    trial = _Trial(model, held_out)
+    parts = STEPS if trial.memory else (0.0,)
+    memory = _best(trial, (Weights(memory=part, temperature=t) for t in TEMPERATURES for part in parts))
+    lexical = _best(trial, (Weights(lexical=words) for words in STEPS))
     weights, share = {"theta": Weights(), "memory": memory, "lexical": lexical}, 0.0
     if model.classifier_LD is not None:
-        share = max(SHARES, key=judge.of_cosines)
+        share = max(SHARES, key=trial.of_cosines)
         alone = (Weights(memory=part, temperature=t, classifier=1.0) for t in TEMPERATURES for part in parts)
-        weights |= {"W": Weights(classifier=1.0), "theta+W": Weights(classifier=share), "W+memory": _best(judge, alone)}
+        weights |= {"W": Weights(classifier=1.0), "theta+W": Weights(classifier=share), "W+memory": _best(trial, alone)}
     everything = (
         Weights(part, words, memory.temperature, of_classifier)
         for of_classifier, part, words in itertools.product(sorted({0.0, share}), parts, STEPS)
     )
-    weights["all"] = _best(judge, everything)
-    scores = {mode: judge(of_mode) for mode, of_mode in weights.items()}
-    weights["all"], scores["all"] = judge.corrected(weights["all"], scores["all"])
+    weights["all"] = _best(trial, everything)
+    scores = {mode: trial(of_mode) for mode, of_mode in weights.items()}
+    weights["all"], scores["all"] = trial.corrected(weights["all"], scores["all"])
     best = max((mode for mode in MODES if mode in scores), key=lambda mode: scores[mode])  # the first of equals
     return Blend(weights, best)
 
 
-def _best(judge: _Judge, choices: Iterable[Weights]) -> Weights:
-    return max(choices, key=judge)
+def _best(trial: _Trial, choices: Iterable[Weights]) -> Weights:
+    return max(choices, key=trial)
 
 
-class _Judge:
+class _Trial:
     """nDCG@5 of the held-out queries by weights."""
 
     def __init__(self, model: PrimeModel, held_out: Split) -> None:
@@ -68,13 +68,11 @@ class _Judge:
         self.ndcg = Ndcg(self.queries.positives)
 
     def __call__(self, weights: Weights) -> float:
-        heard = self._hear(weights.classifier)
-        scores_QC = added_up(heard, self.shares[weights.classifier, weights.temperature], weights)
-        return self._ndcg(best_of(heard.ids_QC, scores_QC, TOP)[0])
+        return self._of_scores(weights, self._sum(weights))
 
     def of_cosines(self, classifier: float) -> float:
         """Without memory and words, which then need not be asked."""
-        return self._ndcg(self._search(TOP, classifier)[0])
+        return self._of_ids(self._search(TOP, classifier)[0])
 
     def _hear(self, classifier: float) -> Heard:
         """Once for each share of the classifier: with it the candidates change."""
@@ -86,21 +84,26 @@ class _Judge:
             self.shares |= {(classifier, one): self.voices.shares(heard, one) for one in TEMPERATURES}
         return self.heard[classifier]
 
+    def corrected(self, weights: Weights, score: float) -> tuple[Weights, float]:
+        """With a judge, where one that was fitted on other queries is better than none; and what it reached so."""
+        heard = self._hear(weights.classifier)
+        if not self.model.settings.fusion.judge or (heard.neighbours is None and heard.lexical_QC is None):
+            return weights, score
+        sum_QC, right_QC = self._sum(weights), right_answers(heard.ids_QC, self.queries.positives)
+        x_QCF = self.voices.features(heard, sum_QC)
+        added_QC = held_out_judgement(x_QCF, right_QC)
+        reached = -np.inf if added_QC is None else self._of_scores(weights, sum_QC + added_QC)
+        return (weights, score) if reached <= score else (replace(weights, judge=fit_judge(x_QCF, right_QC)), reached)
+
     def _search(self, top: int, classifier: float) -> tuple[Ids, Floats]:
         return self.model.search(self.h_QD, top, self.queries.filtered, classifier=classifier)
 
-    def corrected(self, weights: Weights, score: float) -> tuple[Weights, float]:
-        """With a judge, where one that was fitted on other queries is better than none; and what it reached so."""
-        if not self.model.settings.fusion.judge:
-            return weights, score
+    def _sum(self, weights: Weights) -> Floats:
         heard = self._hear(weights.classifier)
-        sum_QC = added_up(heard, self.shares[weights.classifier, weights.temperature], weights)
-        x_QCF, right_QC = self.voices.features(heard, sum_QC), right_answers(heard.ids_QC, self.queries.positives)
-        added_QC = held_out_judgement(x_QCF, right_QC)
-        reached = score if added_QC is None else self.ndcg.of_scores(sum_QC + added_QC, right_QC)
-        if reached <= score:
-            return weights, score
-        return replace(weights, judge=fit_judge(x_QCF, right_QC)), reached
+        return added_up(heard, self.shares[weights.classifier, weights.temperature], weights)
 
-    def _ndcg(self, ids_QK: Ids) -> float:
+    def _of_scores(self, weights: Weights, scores_QC: Floats) -> float:
+        return self._of_ids(best_of(self._hear(weights.classifier).ids_QC, scores_QC, TOP)[0])
+
+    def _of_ids(self, ids_QK: Ids) -> float:
         return self.ndcg(right_answers(ids_QK, self.queries.positives))

@@ -17,37 +17,36 @@ from ..data.corpus import Split
 from ..data.tokens import RaggedTokens
 from ..evaluation.calibrate import right_answers
 from ..model.encode import as_float32, encode_tokens, wants_bf16
-from ..model.mixture import Mixture
+from ..model.mixture import NO_MIXTURE, Mixture
 from ..model.model import PrimeModel
 from ..retrieval.exact import ExactIndex
 from .ndcg import Ndcg
 
 TEXTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5)
 CENTROIDS = (0.0, 0.25, 0.5)
-NEAREST = 60  # of each kind of vector; what is among the best by a sum is among these by a part
+NEAREST = 60  # of each kind of vector: what is among the best by a sum is nearly always among these by a part
 MOST_QUERIES = 2000
 
 
-def mix(model: PrimeModel, label_tokens: RaggedTokens, held_out: Split) -> Mixture:
-    """Puts the mixture of the best weights in the place of the model's prototypes, and says which they are."""
-    if not model.settings.prototypes.mixed or model.network.label_prototypes is None:
-        return Mixture()
-    h_LD = functional.normalize(_label_vectors(model, label_tokens), dim=1)
-    mixture = _best(model, h_LD, held_out.take(np.arange(min(len(held_out), MOST_QUERIES))))
-    put_mixture(model, mixture, h_LD)
-    return mixture
+def mix(model: PrimeModel, label_tokens: RaggedTokens, held_out: Split) -> None:
+    """Puts the mixture of the best weights in the place of the model's prototypes."""
+    if model.settings.prototypes.mixed and model.network.label_prototypes is not None:
+        h_LD = _label_vectors(model, label_tokens)
+        _put(model, best_mixture(model, h_LD, held_out.take(np.arange(min(len(held_out), MOST_QUERIES)))), h_LD)
 
 
 def mix_as(model: PrimeModel, label_tokens: RaggedTokens, mixture: Mixture) -> None:
     """The same for a model that has seen all queries, with weights that are known."""
-    if mixture != Mixture():
-        put_mixture(model, mixture, _label_vectors(model, label_tokens))
+    if mixture != NO_MIXTURE:
+        _put(model, mixture, _label_vectors(model, label_tokens))
 
 
-def put_mixture(model: PrimeModel, mixture: Mixture, h_LD: Tensor) -> None:
-    """`h_LD` are the label texts' vectors, of any length."""
-    model.prototypes_LD = mixture.of(model.prototypes_LD, h_LD, model.centroids.c_LD)
-    model.mixture = mixture
+def _put(model: PrimeModel, mixture: Mixture, h_LD: Tensor) -> None:
+    z_LD, w_LD = model.prototypes_LD, model.classifier_LD
+    model.mixture, model.prototypes_LD = mixture, mixture.of(z_LD, h_LD, model.centroids.c_LD)
+    if w_LD is not None:  # a label that had no query to learn from has its prototype there
+        kept_L1 = (w_LD == z_LD).all(dim=1, keepdim=True)
+        model.classifier_LD = torch.where(kept_L1, functional.normalize(model.prototypes_LD, dim=1), w_LD)
     model.labels_changed()
 
 
@@ -56,10 +55,11 @@ def _label_vectors(model: PrimeModel, label_tokens: RaggedTokens) -> Tensor:
     return torch.cat(list(encode_tokens(model.network.encoder, label_tokens, model.device, bf16=bf16)))
 
 
-def _best(model: PrimeModel, h_LD: Tensor, queries: Split) -> Mixture:
-    c_LD = functional.normalize(model.centroids.c_LD.to(h_LD), dim=1)
-    q_QD = model.encode(queries.texts)
-    parts = (model.prototypes_LD, h_LD, c_LD)
+def best_mixture(model: PrimeModel, h_LD: Tensor, queries: Split) -> Mixture:
+    """Of equals the one with less of text, then of centroids. `h_LD` are the label texts' vectors, of any length."""
+    z_LD, q_QD = model.prototypes_LD, model.encode(queries.texts)
+    text_LD, centroid_LD = (functional.normalize(x_LD.to(z_LD), dim=1) for x_LD in (h_LD, model.centroids.c_LD))
+    parts = (z_LD, text_LD, centroid_LD)
     found = [ExactIndex(part_LD).search(q_QD, NEAREST, queries.filtered)[0] for part_LD in parts]
     ids_QC = _each_once(np.concatenate(found, axis=1))
     cosines = [_products(part_LD, q_QD, ids_QC) for part_LD in parts]

@@ -25,7 +25,8 @@ def decide(model: PrimeModel, data: TrainingData, held_out: Split) -> dict[str, 
 
     `data` is what it was trained on.
     """
-    fusion, mixture = model.settings.fusion, mix(model, data.label_tokens, held_out)
+    mix(model, data.label_tokens, held_out)
+    fusion = model.settings.fusion
     if fusion.memory or fusion.lexical or model.classifier_LD is not None:
         model.lexical = _lexical(model, data.filtered)
         model.blend = choose_blend(model, held_out)
@@ -34,7 +35,7 @@ def decide(model: PrimeModel, data: TrainingData, held_out: Split) -> dict[str, 
     if cost is not None:
         model.facts["int8_cost"] = cost
     return {
-        "mixture": list(mixture),
+        "mixture": list(model.mixture),
         "blend": None if model.blend is None else model.blend.to_dict(),
         "calibrations": {mode: one.to_dict() for mode, one in model.calibrations.items()},
         "int8_cost": cost,

@@ -20,7 +20,7 @@ from ..data.texts import Texts
 from ..model.encode import pick_device, wants_bf16
 from ..model.encoder import load_encoder
 from ..model.memory import Memory
-from ..model.mixture import Mixture
+from ..model.mixture import NO_MIXTURE
 from ..model.model import PrimeModel
 from .begin import begin_from, begin_state, blank_state
 from .continuing import Start, continued
@@ -158,7 +158,7 @@ class _Run:
         if model.classifier_LD is not None:
             told += f", W's share is {weights.classifier:g}"
         self.log.say(f"Best on validation: mode {best} ({told}{judged}).")
-        if model.mixture != Mixture():
+        if model.mixture != NO_MIXTURE:
             text, centroid = model.mixture
             self.log.say(f"In the prototypes label texts weigh {text:g}, centroids {centroid:g} (the network's 1).")
 

@@ -14,6 +14,7 @@ const VOICES = {
   classifier: ["What was learned last", "how near the text is to a vector of the label's own"],
   memory: ["Training texts like yours", "their votes: those below with this label count"],
   lexical: ["Single words", "what training taught of each for this label"],
+  judge: ["How it all fits together", "a correction, learned from texts that were held back"],
 };
 const wide = matchMedia("(min-width: 60rem)");
 const panel = byId("why");
