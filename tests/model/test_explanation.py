@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from fusion.test_judge import made_judge
 
 from primexmc import Corpus, train
 from primexmc.data.texts import Texts
@@ -69,6 +70,29 @@ def test_the_classifier_has_its_share(model, share):
     assert sum(shares.values()) == pytest.approx(why.score, abs=1e-5)
     assert why.score == pytest.approx(score_of(model, TEXT, model.blend.of("all")), abs=1e-5)
     assert sum(part.share for part in why.parts) == pytest.approx(shares["prototype"], abs=1e-4)
+
+
+@pytest.mark.parametrize("weights", [ALL, dataclasses.replace(ALL, memory=0.0), Weights()])
+def test_the_judge_has_what_the_sum_leaves(model, weights):
+    """Also where a voice speaks to it alone."""
+    judged = dataclasses.replace(weights, judge=made_judge())
+    model.blend = Blend({"all": judged}, "all")
+    why, shares = explain(model, TEXT, LABEL), dict(explain(model, TEXT, LABEL).voices)
+    assert list(shares) == [
+        "prototype",
+        *["memory"] * bool(weights.memory),
+        *["lexical"] * bool(weights.lexical),
+        "judge",
+    ]
+    assert sum(shares.values()) == pytest.approx(why.score, abs=1e-6)
+    assert why.score == pytest.approx(score_of(model, TEXT, judged), abs=1e-5)
+    assert shares["judge"] == pytest.approx(score_of(model, TEXT, judged) - score_of(model, TEXT, weights), abs=1e-5)
+    assert abs(shares["judge"]) > 1e-3
+    assert sum(vote.adds for vote in why.word_votes) + why.bias == pytest.approx(shares.get("lexical", 0), abs=1e-5)
+    model.memory = None
+    model.labels_changed()
+    assert "judge" not in dict(explain(model, TEXT, LABEL).voices), "it does not guess what it cannot hear"
+    assert score_of(model, TEXT, judged) == score_of(model, TEXT, weights)
 
 
 def test_only_voices_that_speak_are_told(model):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 
 import pytest
+from fusion.test_judge import made_judge
 from serving.served import serving
 
 from primexmc.fusion.blend import DEFAULTS, Blend
@@ -108,6 +110,22 @@ def test_what_memory_and_words_add_is_told(model_path, visit):
             expect(voices.locator("li").nth(at).locator(".score")).to_have_text(shown)
         expect(voices.locator("li").nth(2)).to_contain_text(why["lexical"]["words"][0]["word"])
         expect(page.locator("#why .near").first).to_contain_text(f"+{why['nearest_with_label'][0]['adds']:.2f}")
+        page.close()
+
+
+def test_the_judge_has_a_name_and_a_colour(model_path, visit):
+    current = Current(model_path, "cpu")
+    model = current.generation.model
+    model.classifier_LD = model.prototypes_LD
+    model.blend = Blend({"all": dataclasses.replace(DEFAULTS["all"], judge=made_judge())}, "all")
+    with serving(current) as served:
+        page = visit(served)
+        page.locator("#text").fill(TEXT)
+        judge = page.locator("#why .voices .parts li").nth(4)
+        expect(judge).to_contain_text("How it all fits together")
+        assert judge.locator(".swatch").evaluate("element => getComputedStyle(element).backgroundColor") != (
+            "rgba(0, 0, 0, 0)"
+        )
         page.close()
 
 

@@ -34,6 +34,13 @@ def test_finds_the_nearest(name, make):
     assert_true_answers(*make(name, z).search(h, 10), z, h, 10)
 
 
+def test_vectors_of_many_lengths(name, make):
+    """Mixed prototypes and those of added labels are shorter than 1: what counts is the product, not the angle."""
+    z, h = world()
+    z *= np.random.default_rng(1).uniform(0.6, 1, (len(z), 1)).astype(np.float32)
+    assert_true_answers(*make(name, z).search(h, 10), z, h, 10)
+
+
 def test_more_answers_than_labels(name, make):
     z, h = world(40, 3)
     assert_true_answers(*make(name, z).search(h, 60), z, h, 60, recall=1)
