@@ -5,19 +5,19 @@ bias. What is made small is |w|^2 / 2 plus the strength times the squared hinges
 label) pairs. That is a problem of its own for each label. Many of them are solved as one, so that Python's steps cost
 nothing beside the products, but no more than fit into a processor's cache, with the pairs and the weights of a label
 next to each other.
-Shapes: N queries, W words, L labels, E pairs of a block, M words in all its pairs, P its parameters: (label, word).
+Shapes: N queries, W words, L labels; of a block B labels, E pairs, M words in all pairs, P parameters: (label, word).
 """
 
 from __future__ import annotations
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.sparse import csc_matrix, csr_matrix, hstack, vstack
+
+from .descent import descend
 
 Floats = NDArray[np.float32]
 ENTRIES_AT_ONCE = 2**20  # words in the pairs of a block: measured
@@ -41,10 +41,11 @@ def fit_linear(
     pairs_NL = (2 * _ones(positives) + _ones(negatives)).tocsc()  # 1 where wrong, above where true
 
     def fit(labels: slice) -> csr_matrix:
-        y_E: Floats = np.where(pairs_NL[:, labels].data > 1, 1, -1).astype(np.float32)
-        design_EP, weights_LW = _design(x_NW, pairs_NL[:, labels], y_E)
-        weights_LW.data = _minimise(design_EP, y_E, strength, iterations)
-        return weights_LW
+        pairs_NB = pairs_NL[:, labels]
+        y_E: Floats = np.where(pairs_NB.data > 1, 1, -1).astype(np.float32)
+        design_EP, weights_BW = _design(x_NW, pairs_NB, y_E)
+        weights_BW.data = descend(design_EP, y_E, pairs_NB.indptr, weights_BW.indptr, strength, iterations)
+        return weights_BW
 
     with ThreadPoolExecutor(threads) as pool:
         weights_LW = vstack(list(pool.map(fit, _blocks(x_NW, pairs_NL))), format="csc")
@@ -79,25 +80,6 @@ def _design(x_NW: csr_matrix, pairs_NL: csc_matrix, y_E: Floats) -> tuple[csr_ma
     starts = np.concatenate([[0], there_M.cumsum()])[x_EW.indptr]
     shape = (len(y_E), places_LW.nnz)
     return csr_matrix((x_EW.data[there_M], place_M[there_M] - 1, starts), shape=shape), places_LW
-
-
-def _minimise(design_EP: csr_matrix, y_E: Floats, strength: float, iterations: int) -> Floats:
-    """L-BFGS in parameters that are scaled to like curvature: without, the biases would take hundreds of steps."""
-    curvature_P = 1 + 2 * strength * np.asarray(design_EP.power(2).sum(0)).ravel()
-    scale_P = (1 / np.sqrt(curvature_P)).astype(np.float32)
-
-    def value_and_gradient(scaled_P: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        w_P = scaled_P.astype(np.float32) * scale_P
-        hinge_E = np.maximum(0, 1 - y_E * (design_EP @ w_P))
-        gradient_P = w_P - 2 * strength * (design_EP.T @ (y_E * hinge_E))
-        value = 0.5 * np.square(w_P).sum(dtype=np.float64) + strength * np.square(hinge_E).sum(dtype=np.float64)
-        return float(value), (gradient_P * scale_P).astype(np.float64)
-
-    options: Any = {"maxiter": iterations, "maxcor": 6}
-    start_P = np.zeros(design_EP.shape[1])
-    found = minimize(value_and_gradient, start_P, jac=True, method="L-BFGS-B", options=options)
-    parameters_P: Floats = (found.x * scale_P).astype(np.float32)
-    return parameters_P
 
 
 def _ones(matrix: csr_matrix) -> csr_matrix:
