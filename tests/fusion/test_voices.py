@@ -14,7 +14,7 @@ from primexmc.fusion import candidates
 from primexmc.fusion import lexical as lexical_module
 from primexmc.fusion.blend import Blend, Weights
 from primexmc.fusion.candidates import best_of
-from primexmc.fusion.lexical import Lexical
+from primexmc.fusion.lexical import TEXT_WEIGHT, Lexical
 from primexmc.fusion.votes import Votes
 from primexmc.retrieval.best_first import best_first
 
@@ -63,6 +63,22 @@ def test_labels_come_and_go(lexical):
     before = lexical.scores(TEXTS, np.tile([4, 0], (len(TEXTS), 1)))
     assert np.array_equal(scores[:, [0, 2]], before)
     assert scores[:, 1] == pytest.approx(lexical.bias_L.mean() / 2)
+
+
+def test_words_of_labels_that_no_query_has_taught_are_those_of_their_texts(lexical):
+    """Against dense tables; the others keep every bit, and what is saved is what speaks."""
+    texts = ["a blue kettle", "nothing known", "mug mug red"]
+    new = lexical.with_texts(np.array([4, 0, 2]), texts)
+    tfidf = lexical.tfidf.vectors(texts).toarray()
+    weights, before = new.weights_WL.toarray(), lexical.weights_WL.toarray()
+    for row, label in enumerate([4, 0, 2]):
+        assert weights[:, label] == pytest.approx(TEXT_WEIGHT * tfidf[row], rel=1e-3)
+    assert not weights[:, 0].any()
+    assert np.array_equal(weights[:, [1, 3, 5]], before[:, [1, 3, 5]])
+    assert np.array_equal(new.bias_L, lexical.bias_L)
+    assert np.array_equal(Lexical.from_tensors(new.tensors()).weights_WL.toarray(), weights)
+    ids = np.tile([1, 3, 5], (len(TEXTS), 1))
+    assert np.array_equal(new.scores(TEXTS, ids), lexical.scores(TEXTS, ids))
 
 
 def test_compact_leaves_out_small_weights_only(lexical):

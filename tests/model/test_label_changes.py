@@ -13,6 +13,7 @@ from primexmc.errors import UserError
 from primexmc.model.fair_length import FAVOUR, PLACES, fair_length
 from primexmc.model.model import PrimeModel
 from primexmc.model.new_prototypes import Neighbours
+from primexmc.training.fit_lexical import fit_lexical
 
 NEW = ["an old church", "a red boat and a dog", "mountain river"]
 ASKED = random_texts(3, 40)
@@ -250,6 +251,20 @@ def test_what_is_wrong_is_said_and_nothing_changes(case):
     with pytest.raises(UserError, match=message):
         change(model)
     assert state_of(model) == before
+
+
+def test_an_added_label_is_heard_by_the_words_of_its_text():
+    model = made_model()
+    model.lexical = fit_lexical(model, model.memory)
+    before = model.lexical.weights_WL.toarray()
+    model.add_labels(NEW, ["a", "b", "c"])
+    model.rename_labels({"b": "a tree", "uid 5": "a red bridge"})
+    weights = model.lexical.weights_WL.toarray()
+    tfidf = model.lexical.tfidf.vectors([NEW[0], "a tree", NEW[2]]).toarray()
+    assert tfidf.any() and np.allclose(weights[:, NUM_LABELS:], 2 * tfidf.T, atol=2e-3)
+    assert np.array_equal(weights[:, :NUM_LABELS], before), "also of a trained label with another text"
+    model.remove_labels(["a", "b", "c"])
+    assert np.array_equal(model.lexical.weights_WL.toarray(), before)
 
 
 def test_queries_that_would_change_nothing_are_refused():

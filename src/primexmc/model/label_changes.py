@@ -53,7 +53,7 @@ def add_labels(
     rows_M = len(model.labels) + np.arange(len(texts))
     old_of_new = np.concatenate([np.arange(len(model.labels)), np.full(len(texts), -1)])
     PerLabel.of(model).joined(new).put(model)
-    model.lexical = model.lexical and model.lexical.with_labels(old_of_new)
+    model.lexical = model.lexical and model.lexical.with_labels(old_of_new).with_texts(rows_M, texts)
     _remember(model, examples, rows_M)
     return uids
 
@@ -75,8 +75,11 @@ def rename_labels(model: PrimeModel, texts: Mapping[str, str], names: Mapping[st
     new_texts = checked_texts(list(texts.values()), "texts")
     rows_M = rows_of(texts, model.labels.uids)
     new_names = [(names or {}).get(uid, text) for uid, text in texts.items()]
-    labels = Labels(list(texts), new_names, new_texts)
-    _put_again(model, rows_M, dataclasses.replace(PerLabel.of(model).take(rows_M), labels=labels))
+    old = PerLabel.of(model).take(rows_M)
+    _put_again(model, rows_M, dataclasses.replace(old, labels=Labels(list(texts), new_names, new_texts)))
+    untaught = (~old.trained_L).cpu().numpy().nonzero()[0]
+    if model.lexical is not None and len(untaught):
+        model.lexical = model.lexical.with_texts(rows_M[untaught], [new_texts[at] for at in untaught.tolist()])
 
 
 def update_labels(model: PrimeModel, queries: Mapping[str, Sequence[str]]) -> None:
