@@ -103,6 +103,7 @@ def test_heaviest_words():
     x = csr_matrix(np.array([[0.1, 0.9, 0.5, 0.3], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32))
     expected = np.array([[0, 0.9, 0.5, 0], [0, 0, 0.2, 0], [0, 0, 0, 0]], dtype=np.float32)
     assert np.array_equal(heaviest(x, 2).toarray(), expected)
+    assert np.array_equal(heaviest(x, 4).toarray(), x.toarray())
 
 
 @pytest.mark.parametrize(
