@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -60,36 +60,50 @@ def unseen(
     recipes = [_recipe(name) for name in methods]
     values = named_values(config, settings or {})
     corpus = data if isinstance(data, Corpus) else load_corpus(data, preset, values)
-    base, _ = resolve(corpus, preset, None, values)
-    field, seed = Field(Path(out), UNSEEN), base.training.seed
-    task = Task(
+    field = Field(Path(out), UNSEEN)
+    task = _task(corpus, preset, values, field.directory / RUNNING, quiet=quiet)
+    told = retold(corpus.name if isinstance(data, Corpus) else str(data), None, preset, config, settings or {})
+    command = shlex.join([*told, "--unseen", "--methods", ",".join(methods)])
+    shared = {"data": corpus.name, "seed": task.seed, "commit": commit(), "command": command}
+    rows: list[Row] = []
+    for part in _parts(recipes, task, HeldOut.of(corpus, task.seed), corpus_key(corpus)):
+        for row in _measured(part, shared, field):
+            rows.append(row)
+            say(f"{row['method']}, {row['new labels']}: " + "  ".join(f"{m} {row[m]:.1f}" for m in MEASURES))
+    say(f"\n{corpus.name}, in percent:\n\n{_table(rows)}\n\nThe rows are in {field.path}.")
+    shutil.rmtree(_place(task, corpus_key(corpus)), ignore_errors=True)
+    return rows
+
+
+def _task(corpus: Corpus, preset: str | None, values: Mapping[str, Any], place: Path, *, quiet: bool) -> Task:
+    settings, _ = resolve(corpus, preset, None, values)
+    seed = settings.training.seed
+    return Task(
         corpus=corpus,
-        settings=base,
+        settings=settings,
         preset=preset,
         values=values,
         seed=seed,
-        place=field.directory / RUNNING,
+        place=place,
         checkout=None,
         quiet=quiet,
     )
-    told = retold(corpus.name if isinstance(data, Corpus) else str(data), None, preset, config, settings or {})
-    shared = {
-        "data": corpus.name,
-        "seed": seed,
-        "commit": commit(),
-        "command": shlex.join([*told, "--unseen", "--methods", ",".join(methods)]),
-    }
-    rows: list[Row] = []
-    for part, num_rows, key in _parts(recipes, task, HeldOut.of(corpus, seed), corpus_key(corpus)):
-        there = [row for row in field.rows() if row.get("part") == key]
-        for row in there if len(there) == num_rows else part:
-            rows.append(shared | row | {"part": key, "key": f"{key} {row['new labels']}"})
-            if len(there) < num_rows:
-                field.add(rows[-1])
-            say(f"{row['method']}, {row['new labels']}: " + "  ".join(f"{m} {row[m]:.1f}" for m in MEASURES))
-    say(f"\n{corpus.name}, in percent:\n\n{_table(rows)}\n\nThe rows are in {field.path}.")
-    shutil.rmtree(task.place / f"unseen-{corpus_key(corpus)[:8]}", ignore_errors=True)
-    return rows
+
+
+def _place(task: Task, data_key: str) -> Path:
+    """Of what is trained on the way."""
+    return task.place / f"unseen-{data_key[:8]}"
+
+
+def _measured(part: Part, shared: Row, field: Field) -> Iterator[Row]:
+    """A part's rows: those of the field where all are there, else new ones, each kept as soon as it is measured."""
+    there = [row for row in field.rows() if row.get("part") == part.key]
+    complete = len(there) == part.num_rows
+    for row in there if complete else part.rows:
+        whole = shared | row | {"part": part.key, "key": f"{part.key} {row['new labels']}"}
+        if not complete:
+            field.add(whole)
+        yield whole
 
 
 def _recipe(name: str) -> Recipe:
@@ -99,26 +113,30 @@ def _recipe(name: str) -> Recipe:
     return method
 
 
-def _parts(
-    recipes: Sequence[Recipe], task: Task, held_out: HeldOut, data_key: str
-) -> Iterator[tuple[Iterator[Row], int, str]]:
-    """What is measured together when it is asked for, the number of its rows, and the key of all that it depends on."""
+class Part(NamedTuple):
+    """Rows that are measured together, when they are asked for; how many, and the key of all that they depend on."""
+
+    rows: Iterator[Row]
+    num_rows: int
+    key: str
+
+
+def _parts(recipes: Sequence[Recipe], task: Task, held_out: HeldOut, data_key: str) -> Iterator[Part]:
 
     def key(kind: str, name: str, settings: Mapping[str, Any]) -> str:
         return row_key(data_key, f"unseen {name}", kind, task.seed, settings)
 
-    place = task.place / f"unseen-{data_key[:8]}"
-    yield (
-        _untrained(task, held_out),
-        1,
-        key("untrained", "zero-shot", task.judging | {"encoder": task.settings.encoder}),
-    )
+    place = _place(task, data_key)
+    untrained = key("untrained", "zero-shot", task.judging | {"encoder": task.settings.encoder})
+    yield Part(_untrained(task, held_out), 1, untrained)
     for number, recipe in enumerate(recipes):
         known = dataclasses.replace(task, corpus=held_out.known, place=place / f"{recipe.name}-known")
-        yield _added(recipe, known, held_out), 1 + len(EXAMPLES), key("added", recipe.name, recipe.plan(known).settings)
+        added = key("added", recipe.name, recipe.plan(known).settings)
+        yield Part(_added(recipe, known, held_out), 1 + len(EXAMPLES), added)
         if number == 0:
             everything = dataclasses.replace(task, place=place / f"{recipe.name}-all")
-            yield _retrained(recipe, everything, held_out), 1, key("all", recipe.name, recipe.plan(task).settings)
+            retrained = key("all", recipe.name, recipe.plan(task).settings)
+            yield Part(_retrained(recipe, everything, held_out), 1, retrained)
 
 
 def _untrained(task: Task, held_out: HeldOut) -> Iterator[Row]:
@@ -151,7 +169,7 @@ def _row(recipe: Recipe, model: PrimeModel) -> Row:
     settings = model.settings.prototypes
     dropped = {"drop_centroid": settings.drop_centroid, "drop_free_vector": settings.drop_free_vector}
     facts = {name: model.facts[name] for name in ("epochs", "train_s")}
-    return {"method": recipe.name, **facts, **(dropped if settings.enabled else {})}
+    return {"method": recipe.name, "mode": model.mode_in_use, **facts, **(dropped if settings.enabled else {})}
 
 
 def judged_model(model: PrimeModel, held_out: HeldOut) -> dict[str, float]:
