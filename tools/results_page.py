@@ -50,7 +50,7 @@ def data_set(entries: Sequence[Entry]) -> str:
         row = entry.rows[0]
         cells = [cell(entry, name) for name in columns]
         facts = [str(row.get("device", "cpu")), str(row["commit"])]
-        lines.append(line([str(number), entry.name, str(row.get("encoder", "-")), *cells, *facts]))
+        lines.append(line([str(number), _method(entry), str(row.get("encoder", "-")), *cells, *facts]))
     commands = [f"{number:>2}  {entry.rows[0]['command']}" for number, entry in enumerate(entries, start=1)]
     return "\n".join([*lines, "", "```", *commands, "```", ""])
 
@@ -80,6 +80,11 @@ def side_by_side(entries: Sequence[Entry]) -> str:
 
 def _three(entry: Entry | None) -> str:
     return "–" if entry is None else " / ".join(f"{entry.mean(name) or 0.0:.1f}" for name in SIDE_BY_SIDE)
+
+
+def _method(entry: Entry) -> str:
+    """Without the encoder, which has a column of its own."""
+    return entry.name.replace(f", name {entry.settings.get('encoder.name')}", "")
 
 
 def cell(entry: Entry, name: str) -> str:

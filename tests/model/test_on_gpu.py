@@ -82,7 +82,8 @@ def test_attention_dropout_is_the_same_forward_and_backward(name):
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
 def test_packed_in_bf16_is_as_near_to_fp32_as_padded(kind, tmp_path):
-    """Heads of 32 dimensions, so that our own kernel takes part; values and the gradients of all weights."""
+    """Heads of 32 dimensions, so that our own kernel takes part; values and the gradients of all weights. Packed
+    rows are bf16 between the layers, too, where padded ones are fp32: twice the rounding."""
     wide = {"dim": 64, "hidden_dim": 128} if kind == "distilbert" else {"hidden_size": 64, "intermediate_size": 128}
     save_hugging_face(tmp_path, kind, **wide)
 
@@ -95,7 +96,7 @@ def test_packed_in_bf16_is_as_near_to_fp32_as_padded(kind, tmp_path):
 
     for found, padded, exact in zip(values("on", True), values("off", True), values("off", False), strict=True):
         rounding = (padded - exact).norm()
-        assert (found - exact).norm() <= 1.5 * rounding + 0.01 * exact.norm() + 1e-4
+        assert (found - exact).norm() <= 2 * rounding + 0.01 * exact.norm() + 1e-4
     for found, exact in zip(values("on", False), values("off", False), strict=True):
         assert (found - exact).norm() <= 1e-3 * exact.norm() + 1e-4, "what is left is rounding alone"
 

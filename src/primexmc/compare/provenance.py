@@ -25,11 +25,11 @@ PACKAGE = Path(__file__).resolve().parents[1]
 def commit() -> str:
     """The git commit of the checkout that runs, with "+" where its source has changed since; else the version.
 
-    `PRIMEXMC_COMMIT` names it for a copy without its history.
+    `PRIMEXMC_COMMIT` names it for a copy without its history, or with an older one.
     """
-    root = PACKAGE.parents[1]
-    if root / "src" / "primexmc" != PACKAGE or not (root / ".git").exists():
-        return os.environ.get("PRIMEXMC_COMMIT", __version__)
+    root, named = PACKAGE.parents[1], os.environ.get("PRIMEXMC_COMMIT")
+    if named or root / "src" / "primexmc" != PACKAGE or not (root / ".git").exists():
+        return named or __version__
     revision = _git(root, "rev-parse", "--short=12", "HEAD")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
     return __version__ if not revision else revision + ("+" if changed else "")
