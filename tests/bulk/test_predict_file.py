@@ -163,12 +163,19 @@ def test_probabilities_are_added_where_asked_for(model, source, tmp_path):
     assert header == ["query", "rank", "score", "uid", "label", "text", "probability", "query_uid"]
 
 
+def in_mode(mode):
+    model = make_model()
+    model.mode = mode
+    return model
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         (lambda: {"wish": wish(top=4)}, "--top"),
         (lambda: {"wish": wish("tsv")}, "--format"),
         (lambda: {"selection": Selection(make_model(seed=1))}, "model"),
+        (lambda: {"selection": Selection(in_mode("all"))}, "--mode"),
         (lambda: {"selection": Selection(make_model(), blocked=["last"])}, "--allow or --block"),
         (lambda: {"selection": Selection(make_model(), threshold=0.5)}, "--threshold"),
         (lambda: {"wish": wish(columns=Columns(text="text"))}, "set of columns"),

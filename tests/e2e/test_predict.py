@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import signal
 import time
 
@@ -54,6 +55,22 @@ def rows_of(path):
 
         return parquet.read_table(path).to_pylist()
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def test_in_another_mode(shop, model, tmp_path, capsys):
+    (tmp_path / "x.txt").write_text("a kettle for the kitchen\n")
+    blend = json.loads((model / "primexmc.json").read_text())["blend"]
+    copy = shutil.copytree(model, tmp_path / "model")
+    blend["weights"]["all"] |= {"memory": 0.3, "lexical": 0.2}
+    description = json.loads((copy / "primexmc.json").read_text()) | {"blend": blend}
+    (copy / "primexmc.json").write_text(json.dumps(description))
+    best = {}
+    for mode in ("auto", "theta", "all"):
+        assert main(["predict", str(copy), "--mode", mode, str(tmp_path / "x.txt")]) == 0
+        best[mode] = printed(capsys)[0]["labels"][0]["score"]
+    assert best["all"] > best["theta"] + 0.1 and best["auto"] == best[blend["best"]]
+    assert main(["predict", str(copy), "--mode", "W", str(tmp_path / "x.txt")]) == 2
+    assert "no classifier" in capsys.readouterr().err
 
 
 def test_a_table_in_and_its_uid_carried_through(shop, model, capsys):

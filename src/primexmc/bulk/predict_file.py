@@ -79,6 +79,7 @@ def _asked(selection: Selection, wish: Wish, filters: QueryFilter | None, source
     columns = wish.columns
     return {
         "model": selection.model.fingerprint(),
+        "--mode": selection.model.mode_in_use,
         "--format": wish.format,
         "--top": wish.top,
         "--probability": wish.probability,

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from .options import add_device_option, add_set_option
+from .options import add_device_option, add_mode_option, add_set_option
 
 SENTENCE = "measure a model on data: a table on the screen, and JSON where wanted"
 EPILOG = """A single file is read as test data. All numbers are in percent; head, torso and tail are the labels by how
@@ -19,24 +19,12 @@ examples:
   primexmc evaluate my-model my-data/ --json - | jq '."P@1"'"""
 
 
-MODES = (
-    "auto",
-    "theta",
-    "memory",
-    "lexical",
-    "W",
-    "theta+W",
-    "W+memory",
-    "all",
-)  # fusion.blend's, named here without importing numpy
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="a directory written by `primexmc train`")
     parser.add_argument("data", metavar="DATA", help="a file or a directory to measure it on")
     parser.add_argument("--split", default="tst", help="train, val or test (default)")
     parser.add_argument("--json", metavar="FILE", help='write the numbers as JSON, too; "-" prints them instead')
-    parser.add_argument("--mode", choices=MODES, help="what predicts; by default what was best on validation")
+    add_mode_option(parser)
     add_set_option(parser)
     add_device_option(parser)
 

@@ -9,6 +9,9 @@ from typing import Any
 from ..config import Settings, parse_overrides, read_toml
 from ..own_code import allow_named
 
+# fusion.blend's, named here without importing numpy
+MODES = ("auto", "theta", "memory", "lexical", "W", "theta+W", "W+memory", "all")
+
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Preset, file, single values: each wins over the one before."""
@@ -29,6 +32,10 @@ def add_set_option(parser: argparse.ArgumentParser) -> None:
 
 def add_device_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help='"auto" (the GPU where there is one), "cpu", "cuda", "cuda:1"')
+
+
+def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mode", choices=MODES, help="what predicts; by default what was best on validation")
 
 
 def chosen_settings(arguments: argparse.Namespace) -> tuple[Settings, dict[str, Any]]:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from .options import add_device_option
+from .options import add_device_option, add_mode_option
 
 if TYPE_CHECKING:
     from ..bulk.asking import Wish
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probability", action="store_true", help="also how likely each label is right; --threshold is then one of it"
     )
+    add_mode_option(parser)
     parser.add_argument("--allow", metavar="FILE", type=Path, help="predict only the labels in it")
     parser.add_argument("--block", metavar="FILE", type=Path, help="never predict the labels in it")
     parser.add_argument("--filter", metavar="FILE", type=Path, help="never predict these labels for these texts")
@@ -73,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..model.model import PrimeModel
 
     model = PrimeModel.load(arguments.model, arguments.device)
+    model.mode = arguments.mode or model.mode
     wish, selection, filters = _wish(arguments, model, format), _selection(arguments, model), _filters(arguments, model)
     if source == "-" and sys.stdin.isatty():
         print("Type a text, then Enter. Ctrl-D ends.", file=sys.stderr)
