@@ -24,7 +24,9 @@ def sentence(name):
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "/no/where", "../x", "~/no-such-directory-here", "a/b/c", " "])
-def test_what_looks_like_a_path_is_a_path(name):
+def test_what_looks_like_a_path_is_a_path(name, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     assert "no such directory" in sentence(name)[0]
 
 
